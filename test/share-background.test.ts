@@ -1,6 +1,7 @@
 /** Sharing beside a session: after a turn and at its start, with rests after failures, and never where somebody waits. */
 
 import { describe, expect, test } from "bun:test";
+import { holding } from "./support/forget.ts";
 import { hasPostgres } from "./support/postgres.ts";
 import { hubPerBlock, listenAsHub, pulledWords, type Sharer, say, sharer, uuid } from "./support/share.ts";
 
@@ -34,6 +35,18 @@ describe.skipIf(!hasPostgres())("in the background", () => {
     expect(there()).toEqual([]);
     await alice.share();
     expect(there()).toEqual([uuid(3)]);
+  });
+
+  test("--leave takes others' words out of every file, and no earlier one brings them back", async () => {
+    using alice = sharer(postgres, { role: "alice", machine: "desk" });
+    using bob = sharer(postgres, { role: "bob", machine: "tower" });
+    say(alice, uuid(5), ["where is the bittern", "in the reeds"]);
+    await alice.share();
+    await bob.share();
+    expect(holding(bob, "bittern")).not.toEqual([]);
+    await bob.run("share", "--leave");
+    expect(holding(bob, "bittern")).toEqual([]);
+    expect(JSON.parse(await bob.ok("search", "where is the bittern", "--json")).results).toEqual([]);
   });
 });
 

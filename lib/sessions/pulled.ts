@@ -11,6 +11,7 @@ import type { Paths, PathsWithRules } from "../config/config.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import type { Session } from "../hosts/session.ts";
 import { withExistingState } from "../store/state.ts";
+import { isStorageError } from "../store/storage-errors.ts";
 import { toldCopies } from "./copy-list.ts";
 import { exclusionBy } from "./gate.ts";
 import { hasPulled } from "./places.ts";
@@ -21,10 +22,15 @@ const LEASE_DAYS = 30; // promised
 /** Returns whether there are others' sessions, and the hub was asked so lately that they may be shown. */
 export function mayShowShared(paths: Pick<Paths, "state" | "copies">, now: Date = new Date()): boolean {
   if (!hasPulled(paths)) return false;
-  const row = withExistingState(paths, ({ db }) =>
-    db.prepare("SELECT value FROM share_facts WHERE name = 'pulled_at'").get(),
-  );
-  return now.getTime() - Date.parse(String(row?.value)) < LEASE_DAYS * DAY_MS;
+  try {
+    const row = withExistingState(paths, ({ db }) =>
+      db.prepare("SELECT value FROM share_facts WHERE name = 'pulled_at'").get(),
+    );
+    return now.getTime() - Date.parse(String(row?.value)) < LEASE_DAYS * DAY_MS;
+  } catch (error) {
+    if (isStorageError(error)) return false; // own sessions are still found
+    throw error;
+  }
 }
 
 /** Returns the file beside a copy with what its owner's machine says of the session. */

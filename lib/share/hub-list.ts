@@ -91,27 +91,26 @@ CREATE TABLE IF NOT EXISTS hub_feeds (
 /** Raised when what a pull writes means something else. */
 const FORMAT = 6;
 
-/** Opens the list, created as needed. */
-export function hubList({ db }: Store, { copies }: Pick<Paths, "copies">): HubList {
-  db.exec(TABLES);
-  return { db, copies };
-}
-
 /** Opens the list for a pull; what came in under other rules is removed, to be pulled again as a whole. */
 export function openForPull(
   state: Store,
   { paths, settings: { redact, exclude } }: { paths: Paths; settings: Pick<Settings, "redact" | "exclude"> },
 ): HubList {
-  const list = hubList(state, paths);
+  state.db.exec(TABLES);
+  const list = { db: state.db, copies: paths.copies };
   const rules = shortHash(JSON.stringify([FORMAT, exclude, redactionVersion(redact.extra)])).toString(36);
   if (readShareFact(state, "pull_rules") !== rules) removeAllPulled(list, paths);
   writeShareFact(state, "pull_rules", rules);
   return list;
 }
 
-/** Runs work on the list; undefined without a state.db. */
+/** Runs work on the list; undefined where nothing was pulled yet. */
 export function withHubList<T>(paths: Paths, work: (list: HubList) => T): T | undefined {
-  return withExistingState(paths, (state) => work(hubList(state, paths)));
+  return withExistingState(paths, ({ db }) => {
+    const hasTables =
+      db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'hub_sessions'").get() !== undefined;
+    return hasTables ? work({ db, copies: paths.copies }) : undefined;
+  });
 }
 
 /** Removes every copy of others' sessions, and the list. */

@@ -19,9 +19,9 @@ import { currentExclusion } from "../sessions/gate.ts";
 import { pulledFiles, pulledSessions } from "../sessions/pulled.ts";
 import { forgetInLog } from "../store/forget-log.ts";
 import { openState, withExistingState, withState } from "../store/state.ts";
-import { type Store, withExistingStore } from "../store/store.ts";
+import { removeDatabase, type Store, withExistingStore } from "../store/store.ts";
 import { connectHub, type Hub, hubAddress } from "./hub.ts";
-import { hubList, indexPulled, openForPull, readShared, removeAllPulled, withHubList } from "./hub-list.ts";
+import { indexPulled, openForPull, readShared, removeAllPulled, withHubList } from "./hub-list.ts";
 import { localSessions, outgoing } from "./outgoing.ts";
 import { dueSessions, greetHub, type PublishReport, publish } from "./publish.ts";
 import { type PullReport, pullShared } from "./pull.ts";
@@ -98,12 +98,16 @@ export async function leaveHub(config: Config): Promise<{ hub: string; sessions:
       );
       await hub.query("DELETE FROM session_memory.origins WHERE id = $1", [origin]);
       withState(config.paths, (state) => {
-        removeAllPulled(hubList(state, config.paths), config.paths);
+        removeAllPulled(openForPull(state, config), config.paths);
         state.db.exec("DELETE FROM share_published; DELETE FROM share_facts");
         writeShareFact(state, "left", new Date().toISOString());
       });
+      removeDatabase(config.paths.formerShared);
       keepNews(config.paths, new Set());
-      await withIndex(config, (store) => indexPulled(store, config));
+      await withIndex(config, async (store) => {
+        await indexPulled(store, config);
+        if (isEraseDue(store)) eraseFreed(store);
+      });
       return { hub: hub.label, sessions: Number(row?.count) };
     }),
   );
