@@ -201,11 +201,12 @@ function isNested(text: string, start: number, end: number): boolean {
   return /^\s*[,}\]]/.test(after) || (/[:,[]\s*$/.test(before) && /\S/.test(after));
 }
 
-/** Yields the records of a transcript, `block` bytes read at once at first. */
+/** Yields the records of a file's complete lines, `block` bytes read at once at first. */
 export function* recordsIn(file: string, block = FORWARD_BLOCK_BYTES): Generator<JsonRecord, undefined> {
   const descriptor = openTranscript(file);
   try {
-    for (const { bytes } of linesForward(descriptor, { block })) yield* parseLine(bytes).records;
+    for (const { bytes, terminated } of linesForward(descriptor, { block }))
+      if (terminated) yield* parseLine(bytes).records;
   } finally {
     closeTranscript(descriptor); // also when the taker stops early
   }
