@@ -96,13 +96,27 @@ export function isLooking(line: string): boolean {
   return commandsIn(line).every((command) => LOOKING.test(command) || ASKING.test(command));
 }
 
-/** Returns whether a command holds these words one after the other; a program counts by its name without folders. */
-export function hasWords(command: string, asked: string): boolean {
-  const wanted = splitWords(asked.toLowerCase());
-  const parts = shellWords(command).map((part) => part.toLowerCase());
-  return parts.some((_, i) =>
-    wanted.every((word, j) => parts[i + j] === word || parts[i + j]?.split("/").at(-1) === word),
-  );
+/** Returns the words of a command line as they are compared: without quotes and case. */
+function comparedWords(line: string): string[] {
+  return splitWords(line.replace(/["'`\\]/g, "").toLowerCase());
+}
+
+/** Returns whether a word of a command is the one that is asked for: a path counts by the name at its end as well. */
+function isWord(part: string | undefined, word: string): boolean {
+  return part === word || part?.endsWith(`/${word}`) === true;
+}
+
+/** Returns whether a command holds these words one after the other. */
+function hasWords(command: string, words: readonly string[]): boolean {
+  const parts = comparedWords(command);
+  return parts.some((_, i) => words.every((word, j) => isWord(parts[i + j], word)));
+}
+
+/** Returns whether a command holds these words in their order, others between them. */
+function hasInOrder(command: string, words: readonly string[]): boolean {
+  let found = 0;
+  for (const part of comparedWords(command)) if (isWord(part, words[found] ?? "")) found++;
+  return found === words.length;
 }
 
 const COMMAND_CHARS = 200;
@@ -113,17 +127,22 @@ interface CommandRun extends SessionDeed {
   command: string;
 }
 
-/** Finds the distinct commands with some words in a row: the one that succeeded last, then the most frequent first. */
-export function commandHistory(store: Store, words: string, scope: FindScope): Hit[] {
-  const phrase = toPhrase(words);
-  if (phrase === undefined) return [];
-  const runs = matchDeeds(store, `{target input} : ${phrase}`, scope).flatMap(
-    ({ deed, session }): CommandRun[] => {
+/**
+ * Finds the distinct commands with some words, one after the other or, where none has, in their order: the one that succeeded
+ * last, then the most frequent first.
+ */
+export function commandHistory(store: Store, asked: string, scope: FindScope): Hit[] {
+  const words = comparedWords(asked);
+  const phrases = words.flatMap((word) => toPhrase(word) ?? []);
+  if (phrases.length === 0) return [];
+  const runsOf = (match: string, isMeant: typeof hasWords) =>
+    matchDeeds(store, `{target input} : (${match})`, scope).flatMap(({ deed, session }): CommandRun[] => {
       if (deed.kind !== "command") return [];
-      const commands = new Set(commandsIn(deed.input || deed.target).filter((each) => hasWords(each, words)));
-      return [...commands].map((command) => ({ command, deed, session }));
-    },
-  );
+      const commands = commandsIn(deed.input || deed.target).filter((each) => isMeant(each, words));
+      return [...new Set(commands)].map((command) => ({ command, deed, session }));
+    });
+  const inRow = runsOf(phrases.join(" + "), hasWords);
+  const runs = inRow.length > 0 ? inRow : runsOf(phrases.join(" AND "), hasInOrder);
   // the newest run is the first of its group, and groups as frequent keep that order
   const groups = [...Map.groupBy(runs, ({ command }) => command).values()];
   const done = runs.find(({ deed }) => deed.outcome === "done");
