@@ -96,13 +96,14 @@ function readFile({ path, name, from, to }: LinePlace): string {
 export function blameText(
   lines: readonly string[],
   { path, name, from, to }: LinePlace,
-  { rules, ...searched }: BlameScope,
+  searched: BlameScope,
 ): Blamed {
-  const { names, changes } = findChanges(path, searched);
-  const visible = changes.filter(({ session }) => !searched.scope.isHidden?.(session));
+  const { store, scope, rules } = searched;
+  const { names, touched } = findTouches(store, path, { ...scope, subagents: true });
+  const changes = toChanges(touched, searched);
   const keys = lines.map((line) => lineKey(rules.clean(line)));
   const asked = keys.slice(from - 1, to);
-  const traces = replay(visible, new Set(asked), { names, rules });
+  const traces = replay(changes, new Set(asked), { names, rules });
   const judged = asked.map((key, i) => {
     const [line = "", number] = [lines[from - 1 + i], from + i];
     const isHiddenText = key !== lineKey(line);
@@ -112,7 +113,7 @@ export function blameText(
   const uncertain = verdicts.filter(({ verdict }) => verdict !== "written");
   const inWords = ({ lines: [from, to], verdict, why }: Verdict) =>
     `${name}:${formatRange(from, to)}: ${verdict}${why ? ` (${why})` : ""}`;
-  return { hits: makeBlameHits(judged, visible), verdicts, lines: uncertain.map(inWords) };
+  return { hits: makeBlameHits(store, judged, changes), verdicts, lines: uncertain.map(inWords) };
 }
 
 function count(keys: readonly string[], wanted: string): number {
@@ -167,27 +168,18 @@ function joinVerdicts(judged: readonly JudgedLine[]): Verdict[] {
   return joined;
 }
 
-/** Returns a file's names, and in the order of time what sessions did to it. */
-function findChanges(
-  path: string,
-  { store, scope }: Pick<BlameScope, "store" | "scope">,
-): { names: readonly string[]; changes: Change[] } {
-  const { names, touched } = findTouches(store, path, { ...scope, subagents: true });
-  const once = new Map(touched.map((touch) => [touch.deed.id, touch]));
-  const isRewound = rewoundTest(store);
-  const changes = [...once.values()]
-    .filter(hasHappened)
-    .map((touch): Change => ({ ...touch, store, isRewound: isRewound(touch) }));
-  return { names, changes: changes.sort(byTime) };
-}
-
-function rewoundTest(store: Store): (touch: Touched) => boolean {
-  const known = new Map<number, LineSpan[]>();
-  return ({ session: { number }, deed: { line } }) => {
-    const spans = known.get(number) ?? rewoundLines(store, number);
-    known.set(number, spans);
+/** Returns what sessions did to the file by which a line may have come into it, in the order of time. */
+function toChanges(touched: readonly Touched[], { store, scope }: BlameScope): Change[] {
+  const rewound = new Map<number, LineSpan[]>();
+  const isRewound = ({ session: { number }, deed: { line } }: Touched) => {
+    const spans = rewound.get(number) ?? rewoundLines(store, number);
+    rewound.set(number, spans);
     return spans.some(([from, to]) => line >= from && line <= to);
   };
+  return touched
+    .filter((touch) => hasHappened(touch) && !scope.isHidden?.(touch.session))
+    .map((touch): Change => ({ ...touch, isRewound: isRewound(touch) }))
+    .sort(byTime);
 }
 
 function hasHappened({ how, deed: { outcome } }: Touched): boolean {
@@ -200,12 +192,12 @@ function byTime(a: Change, b: Change): number {
 }
 
 /** Returns the sessions that wrote the lines, the ones that may have, and the ones that edited the file after the first. */
-function makeBlameHits(judged: readonly JudgedLine[], changes: readonly Change[]): Hit[] {
+function makeBlameHits(store: Store, judged: readonly JudgedLine[], changes: readonly Change[]): Hit[] {
   const written = judged.filter(({ verdict }) => verdict === "written");
   const unsure = judged.filter(({ verdict, key }) => verdict === "cannot tell" && key !== "");
-  const writers = hitsBySession(written, "wrote");
+  const writers = hitsBySession(store, written, "wrote");
   const known = new Set(writers.map(({ session }) => session.id));
-  const candidates = hitsBySession(unsure, "may have written").filter(
+  const candidates = hitsBySession(store, unsure, "may have written").filter(
     ({ session }) => !known.has(session.id),
   );
   const last = written
@@ -217,7 +209,7 @@ function makeBlameHits(judged: readonly JudgedLine[], changes: readonly Change[]
   return [...writers, ...candidates, ...laterHits(changes, last, known)];
 }
 
-function hitsBySession(judged: readonly JudgedLine[], verb: string): Hit[] {
+function hitsBySession(store: Store, judged: readonly JudgedLine[], verb: string): Hit[] {
   const pairs = judged.flatMap((line) => line.writers.map((writer) => ({ line, writer })));
   return [...Map.groupBy(pairs, ({ writer }) => writer.session.id).values()].map((own) => {
     const changes = [...new Set(own.map(({ writer }) => writer))].sort(byTime);
@@ -226,7 +218,7 @@ function hitsBySession(judged: readonly JudgedLine[], verb: string): Hit[] {
     const [first, last] = [changes[0] as Change, changes.at(-1) as Change];
     const shown = changes.length > CHANGES_SHOWN ? changes.slice(-CHANGES_SHOWN) : changes;
     const rows = [
-      ...findReasons(shown[0] as Change),
+      ...findReasons(store, shown[0] as Change),
       ...shown.map((change) => changeRow(change, linesBy(own, change))),
     ];
     return doneHit(
@@ -249,7 +241,7 @@ function linesBy(own: readonly { line: JudgedLine; writer: Change }[], change: C
 }
 
 /** Returns the request that a change was made for, and what the agent said last before it. */
-function findReasons({ store, session, deed }: Change): ShownRow[] {
+function findReasons(store: Store, { session, deed }: Change): ShownRow[] {
   const from = deed.line - REACH.request;
   const messages = messagesWithin(store, session.number, { from, to: deed.line - 1 });
   const request = messages.findLast(({ who, text }) => who === "user" && readReply(text) === undefined);

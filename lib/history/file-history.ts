@@ -5,7 +5,6 @@ import { statPath } from "../base/files.ts";
 import { baseName, rangesOf } from "../base/text.ts";
 import type { Done } from "../hosts/session.ts";
 import { isChange, onlyChanges } from "../hosts/tool-call.ts";
-import type { Stored } from "../index/stored-rows.ts";
 import type { Hit } from "../search/hit.ts";
 import { matchProject } from "../search/own-project.ts";
 import type { ShownRow } from "../search/rows.ts";
@@ -13,6 +12,7 @@ import { WINDOWS_PATH } from "../search/search-filters.ts";
 import { projectDirectories, realDirectory } from "../sessions/project.ts";
 import type { Store } from "../store/store.ts";
 import { isLooking, shellParts, shellWords } from "./commands.ts";
+import { commandOrTarget } from "./endings.ts";
 import {
   deedRow,
   doneHit,
@@ -42,7 +42,7 @@ export function fileHistory(store: Store, path: string, scope: FindScope): Hit[]
   const { names, touched, file } = findTouches(store, path, scope);
   const sure = touched.filter(({ isUnsure }) => !isUnsure);
   const bySession = [...Map.groupBy(sure, ({ session }) => session.number).values()];
-  const hits = bySession.map((own) => makeFileHit(store, unique(own), scope));
+  const hits = bySession.map((own) => makeFileHit(store, own, scope));
   const editors = new Set(sure.flatMap(({ how, session }) => (how === "edited" ? session.id : [])));
   const known = new Set(hits.map(({ session }) => session.id));
   hits.push(
@@ -54,10 +54,7 @@ export function fileHistory(store: Store, path: string, scope: FindScope): Hit[]
   return hits.sort((a, b) => hasEdited(b) - hasEdited(a) || (a.at < b.at ? 1 : -1));
 }
 
-/**
- * Returns a file's names, and what was done to it under each of them; for a whole path, nothing that was
- * done to a file of its name elsewhere.
- */
+/** Returns a file's names, and what was done to it under each of them; for a whole path, only what was done to the file there. */
 export function findTouches(
   store: Store,
   path: string,
@@ -65,12 +62,11 @@ export function findTouches(
 ): { names: string[]; touched: Touched[]; file: FilePlace | undefined } {
   const file = isAbsolute(path) ? placeFile(path, scope) : undefined;
   const names = findNames(store, file?.path ?? path, { ...scope, cwd: file?.tops[0] ?? scope.cwd });
-  const touched = names.flatMap((name) => touchedAs(store, name, scope));
-  return {
-    names,
-    touched: file ? touched.flatMap((touch) => judgeTouch(touch, file, names)) : touched,
-    file,
-  };
+  const phrases = names.flatMap((name) => toPhrase(baseName(name)) ?? []);
+  const match = `{target input} : (${phrases.join(" OR ")})`;
+  const found = phrases.length === 0 ? [] : matchDeeds(store, match, scope);
+  const touched = found.flatMap((did) => readTouch(did, names, file));
+  return { names, touched: touched.sort((a, b) => a.deed.line - b.deed.line), file };
 }
 
 /** A file with its whole path. */
@@ -94,19 +90,40 @@ function placeFile(given: string, { paths }: FindScope): FilePlace {
   };
 }
 
-/** Returns a touch if it was, or may have been, one of a file at its place. */
-function judgeTouch(touch: Touched, file: FilePlace, names: readonly string[]): Touched[] {
-  const { project = "/", cwd = "/" } = touch.session;
-  const isCommand = touch.how === "ran";
-  const given = isCommand ? commandWords(touch.deed) : touch.deed.paths;
-  const paths = given.map((path) => (isAbsolute(path) ? path : join(cwd, path)));
-  if (paths.includes(file.path)) return [touch];
-  if (file.isNear(touch.session)) {
+/** The ways in which kinds of deeds touch a file. */
+const HOW: Partial<Record<Done["kind"], Touched["how"]>> = {
+  edit: "edited",
+  write: "edited",
+  read: "read",
+  command: "ran",
+};
+
+/** Returns what a deed did to a file of these names, or may have done to the one at a place; nothing where it failed. */
+function readTouch(did: SessionDeed, names: readonly string[], file: FilePlace | undefined): Touched[] {
+  const { deed, session } = did;
+  const how = HOW[deed.kind];
+  const isCommand = how === "ran";
+  const hasFailed = deed.outcome === "failed" || deed.outcome === "rejected";
+  if (how === undefined || (hasFailed && (!isCommand || isLooking(commandOrTarget(deed))))) return [];
+  const { project = "/", cwd = "/" } = session;
+  const isWhole = (path: string) => isAbsolute(path) || WINDOWS_PATH.test(path);
+  const given = (isCommand ? commandWords(deed, cwd) : deed.paths)
+    .filter((path) => names.some((name) => path.endsWith(baseName(name))))
+    .map((path) => ({ word: normalize(path), path: normalize(isWhole(path) ? path : join(cwd, path)) }));
+  const named = given.filter(({ word, path }) =>
+    names.some((name) => (isCommand ? isSameFile(word, name) : path === name || path.endsWith(`/${name}`))),
+  );
+  const paths = named.map(({ path }) => path);
+  const touch: Touched = { ...did, how };
+  if (named.length === 0) return [];
+  if (file === undefined || paths.includes(file.path)) return [touch];
+  if (file.isNear(session)) {
     const tops = [...file.tops, project, cwd];
     const places = names.flatMap((name) => (isAbsolute(name) ? name : tops.map((top) => join(top, name))));
     // a command may run in a folder below
-    const isTail = (word: string) => isCommand && names.some((name) => name.endsWith(`/${word}`));
-    return paths.some((path) => places.includes(path)) || given.some(isTail) ? [touch] : [];
+    const isTail = ({ word }: { word: string }) =>
+      isCommand && names.some((name) => name.endsWith(`/${word}`));
+    return paths.some((path) => places.includes(path)) || named.some(isTail) ? [touch] : [];
   }
   // its folder was moved since, or is another machine's
   if (statPath(cwd) || !statPath(file.path)) return [];
@@ -138,8 +155,8 @@ function formerNames(store: Store, name: string): string[] {
   const phrase = toPhrase(baseName(name));
   if (phrase === undefined) return [];
   const everywhere = { clean: (text: string) => text, subagents: true };
-  return matchDeeds(store, `{target input} : (mv AND ${phrase})`, everywhere).flatMap(
-    ({ deed: { input, target, outcome } }) => (outcome === "failed" ? [] : movedTo(name, input || target)),
+  return matchDeeds(store, `{target input} : (mv AND ${phrase})`, everywhere).flatMap(({ deed }) =>
+    deed.outcome === "failed" ? [] : movedTo(name, commandOrTarget(deed)),
   );
 }
 
@@ -172,38 +189,10 @@ function normalize(path: string): string {
   return normalizePosix(WINDOWS_PATH.test(path) ? path.replaceAll("\\", "/") : path);
 }
 
-function touchedAs(store: Store, name: string, scope: FindScope): Touched[] {
-  const phrase = toPhrase(baseName(name));
-  if (phrase === undefined) return [];
-  return matchDeeds(store, `{target input} : ${phrase}`, scope).flatMap(({ deed, session }) => {
-    const how = readTouch(deed, name, session.cwd);
-    return how ? [{ deed, session, how }] : [];
-  });
-}
-
-function readTouch(deed: Stored<Done>, name: string, cwd = ""): Touched["how"] | undefined {
-  const { kind, paths, input, target, outcome } = deed;
-  const isPath = (path: string) => {
-    const whole = normalize(isAbsolute(path) || WINDOWS_PATH.test(path) ? path : join(cwd, path));
-    return whole === name || whole.endsWith(`/${name}`);
-  };
-  const hasFailed = outcome === "failed" || outcome === "rejected";
-  if (kind === "edit" || kind === "write") return !hasFailed && paths.some(isPath) ? "edited" : undefined;
-  if (kind === "read") return !hasFailed && paths.some(isPath) ? "read" : undefined;
-  if (kind !== "command" || (hasFailed && isLooking(input || target))) return undefined;
-  const base = baseName(name);
-  const words = commandWords({ input, target }, cwd);
-  return words.some((word) => word.endsWith(base) && isSameFile(normalize(word), name)) ? "ran" : undefined;
-}
-
-function commandWords({ input, target }: Pick<Done, "input" | "target">, cwd = ""): string[] {
-  const command = WINDOWS_PATH.test(cwd) ? (input || target).replaceAll("\\", "/") : input || target;
+function commandWords(deed: Done, cwd: string): string[] {
+  const line = commandOrTarget(deed);
+  const command = WINDOWS_PATH.test(cwd) ? line.replaceAll("\\", "/") : line;
   return command.split(/[\s"'`=:;|&()<>]+/);
-}
-
-function unique(touched: readonly Touched[]): Touched[] {
-  const byId = new Map(touched.map((each) => [each.deed.id, each]));
-  return [...byId.values()].sort((a, b) => a.deed.line - b.deed.line);
 }
 
 function makeFileHit(store: Store, touched: readonly Touched[], scope: FindScope): Hit {

@@ -7,7 +7,6 @@ import { isAbsolute } from "node:path";
 import { baseName } from "../base/text.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import type { Done, Entry, ToolAction, ToolCall } from "../hosts/session.ts";
-import type { Store } from "../store/store.ts";
 import { toRows } from "../transcripts/calls.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import { readEntries } from "../transcripts/transcript.ts";
@@ -16,7 +15,6 @@ import { isSameFile, type Touched } from "./file-history.ts";
 
 /** Something that a session did to the file, by which a line may have come into it. */
 export interface Change extends Touched {
-  store: Store;
   /** True if the conversation went on from a row before it. */
   isRewound: boolean;
 }
