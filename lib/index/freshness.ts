@@ -179,7 +179,7 @@ export function isAllIndexed(store: Store, paths: Paths, { exclude }: Pick<Setti
   });
 }
 
-/** Returns the copies of others' sessions that the index does not have, as one that is made anew: `share` indexes what it changes. */
+/** Returns the copies of others' sessions that the index has yet to read: a pull marks what it changes, so no copy is opened. */
 export function unreadPulled({ db }: Store, paths: Paths): string[] {
   const files = pulledFiles(paths);
   if (files.length === 0) return [];

@@ -11,7 +11,7 @@ import { readNote } from "../hosts/blocks.ts";
 import { BLOCKED } from "../hosts/names.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import { markErase } from "../index/forget-rows.ts";
-import { findChanged } from "../index/freshness.ts";
+import { unreadPulled } from "../index/freshness.ts";
 import { indexInTurn } from "../index/indexing.ts";
 import { removeSession } from "../index/session-rows.ts";
 import { redactionVersion } from "../redact/redact.ts";
@@ -186,12 +186,9 @@ export async function indexPulled(
   store: Store,
   { paths, settings }: { paths: PathsWithRules; settings: Settings },
 ): Promise<number> {
-  const sessions = pulledSessions(paths);
-  dropGone(store, new Set(sessions.map(({ file }) => file)));
-  const changed = findChanged(store, sessions, settings);
-  return changed.length === 0
-    ? 0
-    : (await indexInTurn({ store, paths, settings, sessions: changed })).newChunks;
+  dropGone(store, new Set(pulledFiles(paths)));
+  const sessions = pulledSessions(paths, { files: unreadPulled(store, paths) });
+  return sessions.length === 0 ? 0 : (await indexInTurn({ store, paths, settings, sessions })).newChunks;
 }
 
 function dropGone(store: Store, files: ReadonlySet<string>): void {

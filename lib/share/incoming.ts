@@ -122,8 +122,14 @@ async function copyExchanges(
     if (isOver(shared)) return copy.abandon();
     const file = placeOfShared(list, shared);
     tell(file, { shared, session });
+    const unread = store.db.prepare("UPDATE index_state SET size = -1 WHERE session_id = ?");
+    // before, for a run that goes on from a killed one, and behind it, where another has just read the copy as it was
+    unread.run(shared.storedId);
     const change = copy.end({ seq: session.seq });
-    store.db.transaction(() => moveCursor(store, { file, id: shared.storedId }, change));
+    store.db.transaction(() => {
+      unread.run(shared.storedId);
+      moveCursor(store, { file, id: shared.storedId }, change);
+    });
     if (!change.hasLost) return;
     gone.add(shared.storedId);
     if (removed.has(shared)) withdrawn.add(shared.storedId);
@@ -166,8 +172,6 @@ function moveCursor(
   { file, id }: { file: string; id: string },
   { removed, until }: CopyChange,
 ): void {
-  // its name and more may be others, also where no word is
-  store.db.prepare("UPDATE index_state SET size = -1 WHERE session_id = ?").run(id);
   const known = readProgress(store, id);
   if (!known?.fileHash || until < known.cursor.offset) return;
   const { number, cursor } = known;
