@@ -6,13 +6,13 @@
  */
 
 import { type Stats, statSync } from "node:fs";
-import { describeError, hasCode } from "../base/errors.ts";
+import { describeError } from "../base/errors.ts";
 import { compareText } from "../base/text.ts";
 import type { Head } from "../hosts/format.ts";
 import { linesForward, withFile } from "../hosts/lines.ts";
 import type { Entry, Session } from "../hosts/session.ts";
 import { rowsWhenKnown } from "../transcripts/calls.ts";
-import { readHead } from "../transcripts/head.ts";
+import { readHead, tryHead } from "../transcripts/head.ts";
 import { ownRules, type Rules } from "../transcripts/rules.ts";
 import { addRow, emptyTally, type Tally, tally } from "../transcripts/tally.ts";
 import { entryKey, offsetSince, readEntries } from "../transcripts/transcript.ts";
@@ -230,7 +230,7 @@ function sourceReader(files: readonly string[], isOver: () => boolean): Original
 }
 
 function readPart(file: string, after: string | undefined, isOver: () => boolean): SourcePart | undefined {
-  const head = tryReadHead(file);
+  const head = tryHead(file); // hosts name a file before they create it, and delete old ones
   if (!head) return undefined;
   const from = { offset: offsetSince(file, after, isOver), line: 0 };
   const ids = new Set<string | undefined>();
@@ -246,16 +246,6 @@ function readPart(file: string, after: string | undefined, isOver: () => boolean
     keys: () =>
       (keys ??= new Set(readEntries(file, { rules: ownRules(), head, from, isOver }).map(entryKey))),
   };
-}
-
-/** Hosts name a session's file before they create it, and delete old ones. */
-function tryReadHead(file: string): Head | undefined {
-  try {
-    return readHead(file);
-  } catch (error) {
-    if (hasCode(error, "ENOENT")) return undefined;
-    throw error;
-  }
 }
 
 /**
