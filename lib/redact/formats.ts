@@ -228,6 +228,6 @@ export function scan(text: string): Scan {
 }
 
 function isInWord(text: string, at: number): boolean {
-  const code = at < 0 ? 0 : text.charCodeAt(at);
-  return code < 128 && (CODES[code] ?? 0) - 1 < 27 && (CODES[code] ?? 0) > 0;
+  const code = CODES[text.charCodeAt(at)] ?? 0;
+  return code > 0 && code < 28;
 }
