@@ -1,4 +1,18 @@
-/** Reads what was done in sessions, and makes hits of it: places described in a few words, with the rows that show them. */
+/**
+ * Reads what was done in sessions, and makes hits of it: places described in a few words, with the rows that show them.
+ *
+ * The room answers what was done about a file, an error or a command, or at a time, and how it ended:
+ *
+ * - A deed is a row: a call with its outcome, its change and the telling part of its output, in a session (`SessionDeed`).
+ * - One query: `matchDeeds` reads the deeds that match words of their columns. Each door reads of a deed how it concerns what is
+ *   asked for: `readTouch` a file, `likest` an error, `hasWords` a command; `matchMessages` reads what was said of it.
+ * - One place where likes come together: a door groups deeds (by session, by command) and makes a hit of each group (`doneHit`,
+ *   `deedRow`, `spokenHits`). `findHistory` asks several doors at once, `withAftermath` adds what came of a row.
+ * - One printer: `printDone`.
+ * - How a failure ended (`findEnding`, `rankSteps`) serves `--error` and Seen before alike. Seen before alone is told unasked, so
+ *   it has guards: `isAlike`, `noiseIn`, `programsThat`, `isElsewhere`, and of whose deeds may be told `hostsToTell`.
+ * - Who wrote a line (`blame`) replays all that was done to its file (`replay`).
+ */
 
 import { rangesOf, truncate } from "../base/text.ts";
 import type { Done, Said, Speaker } from "../hosts/session.ts";

@@ -26,6 +26,7 @@ import {
   timePart,
 } from "../search/print.ts";
 import { markRewound, rowParts, type ShownRow, withHolding } from "../search/rows.ts";
+import type { SearchFilters } from "../search/search-filters.ts";
 import type { Store } from "../store/store.ts";
 import { findCommits } from "../transcripts/outcome.ts";
 import { tally } from "../transcripts/tally.ts";
@@ -103,23 +104,17 @@ function leftOut(hits: number, rows: number): string {
   return rows > 0 ? `${counted(rows, "more row")}` : "";
 }
 
-/** The deeds to look for. */
-interface HistoryQuery {
-  file?: string | undefined;
-  error?: string | undefined;
-  command?: string | undefined;
-}
+/** The ways to ask for deeds; of several the first one's are shown. */
+const DOORS = { error: errorHistory, file: fileHistory, command: commandHistory };
 
 /** Finds what was done: of the first thing asked for, in the sessions that have the others too. */
-export function findHistory(store: Store, { file, error, command }: HistoryQuery, scope: FindScope): Hit[] {
-  const searches = [
-    ...(error === undefined ? [] : [(within: FindScope) => errorHistory(store, error, within)]),
-    ...(file === undefined ? [] : [(within: FindScope) => fileHistory(store, file, within)]),
-    ...(command === undefined ? [] : [(within: FindScope) => commandHistory(store, command, within)]),
-  ];
-  const [first, ...others] = searches;
+export function findHistory(store: Store, asked: SearchFilters, scope: FindScope): Hit[] {
+  const [first, ...others] = (["error", "file", "command"] as const).flatMap((door) => {
+    const words = asked[door];
+    return words === undefined ? [] : (within: FindScope) => DOORS[door](store, words, within);
+  });
   let within = scope;
-  for (const search of others) within = { ...within, among: listSessionIds(search(within)) };
+  for (const find of others) within = { ...within, among: listSessionIds(find(within)) };
   return (first?.(within) ?? []).map((hit) => {
     const place = { store, session: hit.session };
     const rows = withHolding(markRewound(hit.rows, store, hit.session.number), place, within);

@@ -319,11 +319,10 @@ function endKind({ likely: [first], run }: End): string {
 function findSaid(end: End, line: string, asked: FailureQuery): ToldEnd["said"] | undefined {
   const { failed, run, likely } = end;
   const commands = likely.length > 0 ? likely : [run, failed.deed];
-  const deeds = commands.map((deed) =>
-    isChange(deed)
-      ? { changed: changeAround(deed, line).slice(0, 2 * CHANGE_CHARS) }
-      : { command: commandOrTarget(deed) },
-  );
+  const deeds = commands.map((deed) => {
+    const changed = isChange(deed) ? changeAround(deed, line).slice(0, 2 * CHANGE_CHARS) : undefined;
+    return { text: changed ?? commandOrTarget(deed), isEdit: changed !== undefined };
+  });
   const hosts = hostsToTell(deeds, failed.origin, asked.known);
   if (hosts === undefined) return undefined;
   const say = (text: string, max = DID_CHARS) => quoteCode(oneLineOfCode(asked.clean(text), max));

@@ -170,20 +170,13 @@ export async function refreshIndex(config: Config): Promise<void> {
   await withFreshIndex({ config }, async () => undefined);
 }
 
-/** A topic, with the number of chunks that speak of it and of sessions that they are in. */
-interface TopicCount {
-  topic: string;
-  chunks: number;
-  sessions: number;
-}
-
 /** The least passages of a topic that is listed. */
 const TOPIC_PASSAGES_MIN = 2; // promised
 
-/** Returns the topics that several passages have, most frequent first. */
+/** Returns the topics that several passages have, most frequent first, with the numbers of their chunks and sessions. */
 export async function sessionTopics(
   resources: SearchResources & Pick<SearchRequest, "subagents"> = {},
-): Promise<{ topics: TopicCount[]; lines: Line[] }> {
+): Promise<{ topics: { topic: string; chunks: number; sessions: number }[]; lines: Line[] }> {
   return await withFreshIndex(resources, async ({ store }) => {
     const topics = store.db
       .prepare(
@@ -193,9 +186,11 @@ export async function sessionTopics(
          GROUP BY value HAVING count(*) >= $passages ORDER BY chunks DESC, topic`,
       )
       .all({ passages: TOPIC_PASSAGES_MIN, subagents: resources.subagents ? 1 : 0 })
-      .map((row): TopicCount => {
-        return { topic: String(row.topic), chunks: Number(row.chunks), sessions: Number(row.sessions) };
-      });
+      .map(({ topic, chunks, sessions }) => ({
+        topic: String(topic),
+        chunks: Number(chunks),
+        sessions: Number(sessions),
+      }));
     const lines = topics.map(({ topic, chunks, sessions }): Line => {
       const counts = ` ${chunks}${sessions > 1 ? ` (${sessions} sessions)` : ""}`;
       return { kind: "text", parts: [["name", topic], counts] };

@@ -16,8 +16,12 @@ export interface Origin {
   folders: readonly string[];
 }
 
-/** Something to be told: a command line, or what an edit changed. */
-type Deed = { command: string } | { changed: string };
+/** Something to be told. */
+interface Told {
+  /** A command line, or what an edit changed. */
+  text: string;
+  isEdit: boolean;
+}
 
 /** An address with its host: `https://host/`, `git@host:path`. */
 const ADDRESS =
@@ -104,13 +108,12 @@ export interface KnownWords {
 }
 
 /** Returns the hosts that must be named beside some deeds; undefined where these may not be told. */
-export function hostsToTell(deeds: readonly Deed[], origin: Origin, known: KnownWords): string[] | undefined {
-  const hosts = deeds.map((deed) => {
-    const text = "command" in deed ? deed.command : deed.changed;
+export function hostsToTell(deeds: readonly Told[], origin: Origin, known: KnownWords): string[] | undefined {
+  const hosts = deeds.map(({ text, isEdit }) => {
     if (text.length > TEXT_MAX) return undefined;
     if (origin.owner !== "") return origin.isHere && isLocal(text) ? [] : undefined;
     // an edit is one of a file of its project
-    const isTheirs = !origin.isHere && (!("command" in deed) || namesTheirOwn(text, origin, known));
+    const isTheirs = !origin.isHere && (isEdit || namesTheirOwn(text, origin, known));
     return isTheirs ? undefined : findHosts(text)?.filter((host) => !LOOPBACK.test(host));
   });
   return hosts.includes(undefined) ? undefined : [...new Set(hosts.flatMap((names) => names ?? []))];
