@@ -2,15 +2,7 @@
 
 import { type Head, type RawEntry, readBareEntry } from "../hosts/format.ts";
 import { findHost, formatOf } from "../hosts/hosts.ts";
-import {
-  linesForward,
-  NEWLINE,
-  type ParsedLine,
-  parsedLines,
-  readAt,
-  recordsAfter,
-  withFile,
-} from "../hosts/lines.ts";
+import { linesForward, type ParsedLine, parsedLines, recordsAfter, withFile } from "../hosts/lines.ts";
 import { readOutput } from "../hosts/outputs.ts";
 import { placeOf } from "../hosts/plain-row.ts";
 import type { Cursor } from "../hosts/session.ts";
@@ -106,55 +98,31 @@ export function outermostEntries(file: string): RawEntry[] {
   });
 }
 
-/** Counts the newlines of an open file between two offsets. */
+/** Counts the lines of an open file between the starts of two. */
 export function countLines(descriptor: number, from: number, to: number): number {
-  let count = 0;
-  scanNewlines(descriptor, from, to, () => {
-    count++;
-    return false;
-  });
-  return count;
+  let lines = 0;
+  for (const { offset, count } of linesForward(descriptor, { from, to })) {
+    if (offset >= to) break;
+    lines += count;
+  }
+  return lines;
 }
 
 /**
  * Returns the offset of the 1-based line `line` of an open file; undefined when the file has fewer lines. Where rows name their
  * lines, it is that of the first row that reaches it, with its output or without.
  */
-export function offsetOfLine(
-  descriptor: number,
-  line: number,
-  { size, isNamed = false }: { size: number; isNamed?: boolean | undefined },
-): number | undefined {
-  if (isNamed) {
-    let hasPlaces = false;
-    for (const { bytes, offset } of linesForward(descriptor)) {
-      const place = placeOf(bytes);
-      if (place && place.last >= line) return offset;
-      hasPlaces ||= place !== undefined;
-    }
-    if (hasPlaces) return undefined;
+export function offsetOfLine(descriptor: number, line: number, isNamed = false): number | undefined {
+  let [before, hasPlaces] = [0, false];
+  let found: number | undefined;
+  for (const { bytes, offset, count } of linesForward(descriptor)) {
+    const place = isNamed ? placeOf(bytes) : undefined;
+    if (place && place.last >= line) return offset;
+    hasPlaces ||= place !== undefined;
+    // empty lines come as one, a byte each
+    if (before + count >= line) found ??= offset + Math.max(0, line - 1 - before);
+    if (found !== undefined && !isNamed) return found;
+    before += count;
   }
-  if (line <= 1) return size > 0 ? 0 : undefined;
-  let newlines = 0;
-  const end = scanNewlines(descriptor, 0, size, () => ++newlines === line - 1);
-  return end !== undefined && end < size ? end : undefined;
-}
-
-/** The most bytes read at once: counting has no lines to hold. Between two entries there are mostly far fewer. */
-const SCAN_BLOCK_BYTES = 1024 * 1024;
-
-/** Calls `stop` at each newline; returns the offset after the one at which it said so. */
-function scanNewlines(descriptor: number, from: number, to: number, stop: () => boolean): number | undefined {
-  const buffer = Buffer.allocUnsafe(Math.max(0, Math.min(SCAN_BLOCK_BYTES, to - from)));
-  for (let position = from; position < to; ) {
-    const length = Math.min(buffer.length, to - position);
-    const read = readAt(descriptor, buffer, { at: 0, length, position });
-    if (read === 0) return undefined;
-    const view = buffer.subarray(0, read);
-    for (let at = view.indexOf(NEWLINE); at !== -1; at = view.indexOf(NEWLINE, at + 1)) {
-      if (stop()) return position + at + 1;
-    }
-    position += read;
-  }
-  return undefined;
+  return hasPlaces ? undefined : found;
 }

@@ -272,8 +272,8 @@ export function readRowsAt(
   { from, to, around, ...options }: RowOptions & { from: number; to: number; around: number },
 ): Row[] | undefined {
   const { rules, filter, results = resultsFor(filter), head = readHead(file) } = options;
-  const offset = withFile(file, (descriptor, size) =>
-    offsetOfLine(descriptor, from, { size, isNamed: head && formatOf(head).namesPlaces }),
+  const offset = withFile(file, (descriptor) =>
+    offsetOfLine(descriptor, from, head && formatOf(head).namesPlaces),
   );
   if (offset === undefined || !head) return undefined;
   const isWanted = (row: Row) => isWantedRow(row, filter);
