@@ -179,10 +179,14 @@ test("setup asks what a person would, of the sessions of the project one stands 
   expect(typed.stdout).toBe("Why is the gateway's retry limit low?");
 });
 
-test("setup asks first what the first row found answers, and nothing that an agent only announced", async () => {
+test("setup asks first what the first row found answers, and nothing that an agent only announced or asked back", async () => {
   const upstream = "Upstream closed connections that came back more than twice.";
   writeWork("alpha", { day: "03", asked: "Why is the gateway's retry limit low?", told: upstream });
   writeWork("billing", { day: "04", told: "Running the billing module's two commands first." });
+  writeWork("epic", {
+    day: "05",
+    told: "The bootstrap epic has one open step. Want me to go on with the bootstrap epic?",
+  });
   const told =
     "## The ledger counts in cents\n\nThe ledger counts in cents now, and rounds once, at the end.";
   writeWork("other", { day: "02", told });

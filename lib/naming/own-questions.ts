@@ -54,9 +54,10 @@ export async function suggestQuestions(
   return [...answered, ...found];
 }
 
-/** Returns whether the first row after what was asked says something in sentences: an output is not an answer. */
+/** Returns whether the first row after what was asked says something in sentences: neither an output nor a question is an answer. */
 function isAnswer(row: { who: string; text: string } | undefined): boolean {
-  return row?.who === "assistant" && row.text.length >= ANSWER_CHARS && !ANNOUNCES.test(row.text);
+  if (row?.who !== "assistant" || row.text.length < ANSWER_CHARS) return false;
+  return !ANNOUNCES.test(row.text) && !/[?？]\s*$/.test(row.text);
 }
 
 /** Returns what one may ask about the last session with a name of its own: the current directory's project's, else any. */
