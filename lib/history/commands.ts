@@ -114,9 +114,12 @@ function hasWords(command: string, words: readonly string[]): boolean {
 
 /** Returns whether a command holds these words in their order, others between them. */
 function hasInOrder(command: string, words: readonly string[]): boolean {
-  let found = 0;
-  for (const part of comparedWords(command)) if (isWord(part, words[found] ?? "")) found++;
-  return found === words.length;
+  const parts = comparedWords(command);
+  let from = 0;
+  return words.every((word) => {
+    from = parts.findIndex((part, i) => i >= from && isWord(part, word)) + 1;
+    return from > 0;
+  });
 }
 
 const COMMAND_CHARS = 200;
