@@ -10,7 +10,7 @@
 
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { countPoints, isTerminal, type Line, plainText } from "../lib/base/output.ts";
-import { compareText, onMachine, shortId, splitWords } from "../lib/base/text.ts";
+import { compareText, onMachine, sharedReference, shortId, splitWords } from "../lib/base/text.ts";
 import {
   choice,
   each,
@@ -252,9 +252,7 @@ function fitPage(rows: readonly Row[], { request, style, found, headChars }: Pag
     return isPlace && !style.full ? cutRow(text, row.line) : text;
   });
   // Its name in the hint to go on.
-  const id = shared
-    ? `${shared.owner}@${shared.machine}:${shortId(shared.id)}`
-    : onMachine(shortId(session.id), session);
+  const id = shared ? sharedReference(shared) : onMachine(shortId(session.id), session);
   return fitRows(texts, {
     ...{ asked, id, words: filter.words, full: style.full && isPlace },
     maxChars: (request.maxChars ?? placeChars(request)) - headChars,

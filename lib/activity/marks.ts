@@ -31,7 +31,7 @@ import {
   type Sighting,
 } from "./look.ts";
 
-/** A mark to write, and its transcript; a shared session has none here. */
+/** A mark to write, and its transcript; of a copy none is asked for. */
 export interface Advance {
   session: Pick<Session, "id"> & PartlyKnown<"file">;
   mark: Mark;
@@ -78,7 +78,7 @@ export function passing(
   };
 }
 
-/** Says that a mark counts what no file is asked for: the bytes of a copy, or the messages of a shared session. */
+/** Says that a mark counts the bytes of a copy, which no file is asked for. */
 const COUNTED = "copy";
 
 /** Returns what to write of a session that is not a file here, seen up to a count. */

@@ -82,7 +82,7 @@ async function newlySeen(
   const [
     { describeSeen, seenBefore },
     { hiddenSessions },
-    { onMachine, shortId },
+    { onMachine, sharedReference, shortId },
     { findMachine },
     { mayShowShared, sharedBy },
     { openStore },
@@ -125,7 +125,7 @@ async function newlySeen(
           },
           nameOf: (session) => {
             const from = sharedBy(session);
-            if (from) return `${from.owner}@${from.machine}:${shortId(from.id)}`;
+            if (from) return sharedReference(from);
             return onMachine(shortId(session.id), { machine: findMachine(session.file, paths) });
           },
         },

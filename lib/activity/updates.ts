@@ -6,13 +6,14 @@
 import { isAbsolute, relative, resolve } from "node:path";
 import { type NewsOf, newsSince, readNews } from "../archive/news.ts";
 import { statPath } from "../base/files.ts";
-import { onMachine, shortId } from "../base/text.ts";
+import { onMachine, sharedReference, shortId } from "../base/text.ts";
 import { pastTime } from "../base/time.ts";
 import type { PathsWithRules, Settings } from "../config/config.ts";
 import type { Said, Session, Viewer } from "../hosts/session.ts";
 import { oneLine } from "../redact/redact.ts";
 import { exclusionBy } from "../sessions/gate.ts";
 import { directoryHere, projectDirectories } from "../sessions/project.ts";
+import { sharedBy } from "../sessions/pulled.ts";
 import { withNames } from "../sessions/record.ts";
 import { identifySession, newestCopies, projectTest } from "../sessions/sessions.ts";
 import { lastTime } from "../sessions/titles.ts";
@@ -221,10 +222,9 @@ function toNews(
   const called = session.name === undefined || rules.hasText(session.name) ? undefined : session.name;
   const latest = pastTime(did.latest) ?? session.updatedAt;
   // another person's paths are those of the project
-  const here = session.owner === undefined ? directoryHere(session) : viewer.cwd;
+  const here = session.owner === undefined ? directoryHere(session) : projectDirectories(viewer.cwd)[0];
   const top = here === undefined ? undefined : projectDirectories(here)[0];
-  const base = session.owner === undefined ? here : top;
-  const absolute = (path: string) => (base === undefined ? path : resolve(base, path));
+  const absolute = (path: string) => (here === undefined ? path : resolve(here, path));
   const shown = (path: string) => show(pathWithin(absolute(path), [top, session.cwd]), PATH_MAX);
   const said = (row: Said | undefined) => (row ? show(row.text, TEXT_MAX) : null);
   const edited = [...new Set([...did.edited.keys()].map(absolute))];
@@ -247,11 +247,9 @@ function toNews(
 
 /** Returns what a session is called, with where it is from. */
 function shownName(session: Session, called: string | undefined): string {
-  const { id, owner } = session;
-  if (owner === undefined) return onMachine(called ?? shortId(id), session);
-  const colon = id.indexOf(":");
-  const from = id.slice(0, colon);
-  return called === undefined ? `${from}:${shortId(id.slice(colon + 1))}` : `${called} (${from})`;
+  const from = sharedBy(session);
+  if (!from) return onMachine(called ?? shortId(session.id), session);
+  return called === undefined ? sharedReference(from) : `${called} (${from.owner}@${from.machine})`;
 }
 
 /** Returns whether nothing was said in a session but a slash command, which the host may have answered. */

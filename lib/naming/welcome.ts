@@ -5,7 +5,7 @@
 import { FIRST_LOOK_MS } from "../activity/look.ts";
 import { changedAt, changedMs } from "../base/files.ts";
 import { ownCommand } from "../base/runtime.ts";
-import { FOREIGN_LABEL, quote, quoted, shortId } from "../base/text.ts";
+import { FOREIGN_LABEL, quote, quoted, sharedReference, shortId } from "../base/text.ts";
 import { DAY_MS, formatAge } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { statUnpacked } from "../hosts/packed.ts";
@@ -77,9 +77,14 @@ export async function welcomeLine(
 }
 
 /** Describes what others went on with last. */
-function aboutShared({ name, updatedAt }: Session, { owner, machine, id, meta }: Shared): Dated {
-  const reference = `${owner}@${machine}:${shortId(id)}`;
-  return { id: reference, name: name ?? reference, said: meta?.description ?? "", at: Date.parse(updatedAt) };
+function aboutShared({ name, updatedAt }: Session, shared: Shared): Dated {
+  const reference = sharedReference(shared);
+  return {
+    id: reference,
+    name: name ?? reference,
+    said: shared.meta?.description ?? "",
+    at: Date.parse(updatedAt),
+  };
 }
 
 /** Returns the project's transcripts with the times of their last rows, newest first. */
