@@ -13,6 +13,7 @@ import type { Session } from "../hosts/session.ts";
 import { redactionVersion } from "../redact/redact.ts";
 import { findTranscripts } from "../sessions/found.ts";
 import type { Exclusion } from "../sessions/gate.ts";
+import { hasPulled } from "../sessions/places.ts";
 import { pulledFiles } from "../sessions/pulled.ts";
 import { openStore, readFact, type Store, writeFact } from "../store/store.ts";
 import { forgottenState } from "../transcripts/forgotten.ts";
@@ -181,8 +182,8 @@ export function isAllIndexed(store: Store, paths: Paths, { exclude }: Pick<Setti
 
 /** Returns the copies of others' sessions that the index has yet to read: a pull marks what it changes, so no copy is opened. */
 export function unreadPulled({ db }: Store, paths: Paths): string[] {
+  if (!hasPulled(paths)) return [];
   const files = pulledFiles(paths);
-  if (files.length === 0) return [];
   const rows = db.prepare("SELECT file_path FROM index_state WHERE size >= 0").all();
   const read = new Set(rows.map(({ file_path }) => file_path));
   return files.filter((file) => !read.has(file));

@@ -12,7 +12,7 @@ import { statUnpacked } from "../hosts/packed.ts";
 import type { Session } from "../hosts/session.ts";
 import { withExistingState } from "../store/state.ts";
 import { isStorageError } from "../store/storage-errors.ts";
-import { toldCopies } from "./copy-list.ts";
+import { type Told, toldCopies } from "./copy-list.ts";
 import { exclusionBy } from "./gate.ts";
 import { hasPulled } from "./places.ts";
 
@@ -40,8 +40,12 @@ export function besideCopy(file: string): string {
 
 /** Returns the paths of the copies of others' sessions, without the suffix; none where the user names what is read. */
 export function pulledFiles(paths: Pick<Paths, "copies" | "transcripts">): string[] {
-  if (paths.transcripts.length > 0) return [];
-  return [...toldCopies(paths)].flatMap(([file, { owner }]) => (owner === undefined ? [] : [file]));
+  return [...toldPulled(paths).keys()];
+}
+
+function toldPulled(paths: Pick<Paths, "copies" | "transcripts">): ReadonlyMap<string, Told> {
+  if (paths.transcripts.length > 0) return new Map();
+  return new Map([...toldCopies(paths)].filter(([, { owner }]) => owner !== undefined));
 }
 
 interface PulledOptions {
@@ -54,14 +58,14 @@ interface PulledOptions {
 /** Returns the sessions that others share, newest first, whether or not they may be shown. */
 export function pulledSessions(
   paths: PathsWithRules,
-  { files = pulledFiles(paths), excluded = false }: PulledOptions = {},
+  { files, excluded = false }: PulledOptions = {},
 ): Session[] {
-  const told = files.length > 0 ? toldCopies(paths) : new Map();
+  const told = files?.length === 0 ? new Map<string, Told>() : toldPulled(paths);
   const { admits } = exclusionBy(paths.rules);
-  const sessions = files.flatMap((file): Session[] => {
-    const { agent, id, owner, machine } = told.get(file) ?? {};
-    const stat = statUnpacked(file);
-    if (!stat || owner === undefined) return [];
+  const sessions = [...(files ?? told.keys())].flatMap((file): Session[] => {
+    const [about, stat] = [told.get(file), statUnpacked(file)];
+    if (!about || !stat) return [];
+    const { agent, id, owner, machine } = about;
     const said = recordOf(readJson(besideCopy(file)));
     const [name, project, cwd, parentId, startedAt] = [
       ...[said.name, said.project, said.cwd, said.parentId, said.startedAt],
