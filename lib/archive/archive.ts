@@ -431,7 +431,7 @@ function removeCopy(file: string): void {
     try {
       if (readdirSync(folder).length === 0) rmdirSync(folder);
     } catch {
-      // there is none, or it has just got a file
+      // it is missing, or it has just got a file
     }
   }
 }

@@ -37,7 +37,7 @@ export function ownCommand(name: string): string[] {
   return ["sh", join(ROOT, "bin", "session-memory"), name];
 }
 
-/** Finds the runtime of our scripts; undefined when there is none, and work must be done in slices in this process. */
+/** Finds the runtime of our scripts; undefined when the machine has no such runtime, and work must be done in slices in this process. */
 export function findRuntime(options: StartOptions): Runtime | undefined {
   const found = askStarter("--runtime", options);
   const [, name, command] = /^(bun|node|deno) (.+)\n/.exec(found) ?? [];

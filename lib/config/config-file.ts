@@ -9,7 +9,7 @@ import { type JsonRecord, parseRecord } from "../base/json.ts";
 const LOCK_WAIT_MS = 10_000;
 
 /**
- * Replaces the file's settings by others, unless there are none. Returns whether it did.
+ * Replaces the file's settings where `change` returns others. Returns whether it did.
  *
  * @throws {SessionMemoryError} `CONFIG_INVALID` when the file is not a JSON object.
  */

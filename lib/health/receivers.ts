@@ -6,7 +6,7 @@ import { isHere } from "./hook-runs.ts";
 
 type Sending = Pick<Config, "settings" | "paths" | "env" | "cwd">;
 
-/** Names every receiver that config.json, or the one default that sends, allows; `nothing` if there is none. */
+/** Names every receiver that config.json, or the one default that sends, allows; `nothing` where neither allows any. */
 export function describeReceivers({ settings, ...place }: Sending): string {
   const { embedding, llm, share, modelKeys, observe } = settings;
   const receivers: string[] = [];

@@ -81,7 +81,7 @@ interface End extends Ending {
   cameBack: boolean;
 }
 
-/** An end with what is said of it. */
+/** An end with its words. */
 interface ToldEnd extends End {
   said: { text: string; deed: Stored<Done> }[];
 }
@@ -234,7 +234,7 @@ function findEnds(
   });
 }
 
-/** Returns whether several owners had what is said of an end. */
+/** Returns whether several owners had an end of the same words. */
 function isOfSeveral(end: ToldEnd, all: readonly ToldEnd[]): boolean {
   const words = ({ said }: ToldEnd) => said.map(({ text }) => text).join("\n");
   const same = all.filter((each) => words(each) === words(end));
@@ -315,7 +315,7 @@ function endKind({ likely: [first], run }: End): string {
   );
 }
 
-/** Returns what is said of an end: its steps, else its command in place of the one that failed; undefined if it may not be. */
+/** Returns the words for an end: its steps, else its command in place of the one that failed; undefined if it may not be. */
 function findSaid(end: End, line: string, asked: FailureQuery): ToldEnd["said"] | undefined {
   const { failed, run, likely } = end;
   const commands = likely.length > 0 ? likely : [run, failed.deed];

@@ -16,7 +16,7 @@ export interface Host extends HostLine, HostFile {}
 
 /**
  * A moment of a session at which a host calls us: it starts or is gone on with, a prompt comes, a command failed, a compaction
- * begins (what is said then goes to who writes its summary) or is over, a turn or the session is over.
+ * begins (our words then go to the writer of its summary) or is over, a turn or the session is over.
  */
 export type Moment = "start" | "resume" | "prompt" | "failure" | "summary" | "compaction" | "turn" | "end";
 
