@@ -105,7 +105,7 @@ const TOLD =
 /** Lays a script into a project that fails until a file is there. */
 function layDeploy(project: string): void {
   rmSync(join(project, MISSING), { force: true });
-  const missing = `[ -f ${MISSING} ] || { echo "deploy: cannot find the zebra config" >&2; exit 3; }`;
+  const missing = `[ -f ${MISSING} ] || { echo "deploy: cannot find the zebra config" >&2; sleep 0.5; exit 3; }`;
   writeFileSync(join(project, "deploy.sh"), `${missing}\necho deployed\n`);
 }
 

@@ -16,7 +16,8 @@ import { type Answer, startChat, startGemini } from "./models.ts";
 const PROMPT = "Raise the zebra limit in limits.txt to 20";
 const ERROR = "grep: missing.txt: No such file or directory";
 const ANSWER = "The zebra limit is 20 now.";
-/** Lasts a moment: clients that give a command a terminal lose at times what it printed right before it ended. */
+// Both last a moment: clients that give a command a terminal lose at times what it printed right before it ended.
+const FAILS = "grep limit missing.txt || { sleep 0.5; exit 2; }";
 const LOOK = "cat limits.txt; sleep 0.5";
 
 for (const [agent, driver] of Object.entries(DRIVERS)) {
@@ -41,7 +42,7 @@ for (const [agent, driver] of Object.entries(DRIVERS)) {
         [names.to]: "limit=20",
       };
       const steps = [
-        shell("grep limit missing.txt"),
+        shell(FAILS),
         { tool: called.read, input: { [names.file]: file } },
         { tool: called.edit, input: { [names.file]: file, ...edit } },
         shell(LOOK),
@@ -77,7 +78,7 @@ for (const [agent, driver] of Object.entries(DRIVERS)) {
       );
       expect(shown).toEqual([
         ["user", PROMPT],
-        ["run", "grep limit missing.txt", true],
+        ["run", FAILS, true],
         ["read", file, false],
         ["edit", file, false],
         ["run", LOOK, false],
