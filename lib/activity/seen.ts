@@ -85,6 +85,7 @@ async function newlySeen(
     { onMachine, sharedReference, shortId },
     { findMachine },
     { mayShowShared, sharedBy },
+    { isRedactedBy },
     { openStore },
     { withState },
     { readRules },
@@ -96,6 +97,7 @@ async function newlySeen(
     import("../base/text.ts"),
     import("../sessions/places.ts"),
     import("../sessions/pulled.ts"),
+    import("../index/freshness.ts"),
     import("../store/store.ts"),
     import("../store/state.ts"),
     import("../transcripts/rules.ts"),
@@ -107,6 +109,7 @@ async function newlySeen(
   const rules = readRules(settings);
   const store = openStore(paths.database, { create: false });
   try {
+    if (!isRedactedBy(store, settings)) return undefined;
     const isHidden = await hiddenSessions(store, { settings, own: !mayShowShared(paths, now) });
     return withState(paths, (state) => {
       const seen = seenBefore(
@@ -115,7 +118,6 @@ async function newlySeen(
         {
           now,
           said: saidTo(state, failed.viewer),
-          clean: rules.clean,
           isHidden,
           originOf: (session) => {
             const owner = sharedBy(session)?.owner ?? "";

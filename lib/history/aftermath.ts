@@ -15,10 +15,9 @@ import { oneLine } from "../redact/redact.ts";
 import type { ShownRow } from "../search/rows.ts";
 import { projectDirectories, projectKey } from "../sessions/project.ts";
 import type { Store } from "../store/store.ts";
-import type { FindScope } from "./finds.ts";
 
 /** The source of rows, and the asking session. */
-interface AftermathOptions extends Pick<FindScope, "clean"> {
+interface AftermathOptions {
   store: Store;
   session: Pick<IndexedSession, "number" | "cwd" | "project">;
   /** The directory of who asks: only files of its project are looked at. Without it nothing is said. */
@@ -134,7 +133,7 @@ function isInside(path: string, folder: string): boolean {
 /** Returns the user's answer to an assistant's words, where it takes them back. */
 function findRefusal(
   { line, who, text }: ShownRow,
-  { store, session, clean }: AftermathOptions,
+  { store, session }: AftermathOptions,
 ): ShownRow | undefined {
   if (who !== "assistant") return undefined;
   const [next] = store.db
@@ -143,5 +142,5 @@ function findRefusal(
     )
     .all(session.number, line);
   if (next?.who !== "user" || next.tool !== null || !takesBack(String(next.text), text)) return undefined;
-  return { line: Number(next.line), who: "user", text: oneLine(clean(String(next.text)), SHOWN_CHARS) };
+  return { line: Number(next.line), who: "user", text: oneLine(String(next.text), SHOWN_CHARS) };
 }

@@ -253,9 +253,8 @@ function findReasons(store: Store, { session, deed }: Change): ShownRow[] {
 }
 
 function changeRow({ deed, session }: Change, lines: readonly string[]): ShownRow {
-  const clean = (text: string) => text;
   const text = [...new Set(lines)].join(" ").slice(0, CHANGE_CHARS);
-  return deedRow(deed, { text, cwd: session.cwd, clean });
+  return deedRow(deed, { text, cwd: session.cwd });
 }
 
 /** Returns the sessions that edited the file after a change, the newest first. */

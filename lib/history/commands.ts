@@ -152,27 +152,23 @@ export function commandHistory(store: Store, asked: string, scope: FindScope): H
   const rank = (group: CommandRun[]) => (group[0]?.command === done?.command ? runs.length : group.length);
   return groups
     .sort((a, b) => rank(b) - rank(a))
-    .map((group) => makeCommandHit(group as [CommandRun, ...CommandRun[]], done, scope));
+    .map((group) => makeCommandHit(group as [CommandRun, ...CommandRun[]], done));
 }
 
 /** Makes a hit of a command's runs: at the newest one, or at the last of all commands that succeeded. */
-function makeCommandHit(
-  runs: [CommandRun, ...CommandRun[]],
-  done: CommandRun | undefined,
-  { clean }: FindScope,
-): Hit {
+function makeCommandHit(runs: [CommandRun, ...CommandRun[]], done: CommandRun | undefined): Hit {
   const [last] = runs;
   const shown = runs.find((run) => run === done) ?? last;
   const { command, deed, session } = shown;
   const { line, resultLine, at, outcome, result } = deed;
   const ends = last.deed.outcome === "unknown" ? "" : `, last ${last.deed.outcome}`;
-  const said = clean(result).replace(/\s+/g, " ").trim();
+  const said = result.replace(/\s+/g, " ").trim();
   const text = outcome === "failed" ? said.slice(0, RESULT_CHARS) : "";
   return doneHit({
     session,
     at,
     summary: `${runs.length}x${shown === last ? "" : ", done here"}${ends}`,
-    rows: [{ line, who: "tool", tool: clean(command).slice(0, COMMAND_CHARS), text }],
+    rows: [{ line, who: "tool", tool: command.slice(0, COMMAND_CHARS), text }],
     from: line,
     to: resultLine ?? line,
     also: runs.flatMap((run) =>

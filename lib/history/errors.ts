@@ -67,7 +67,7 @@ export function errorHistory(store: Store, error: string, scope: FindScope): Hit
   if (quotes.length > 0) return quotes;
   const groups = Map.groupBy(same.length > 0 ? same : runs, (run) => `${run.deed.session} ${doneKey(run)}`);
   return [...groups.values()]
-    .map((group) => makeErrorHit(store, group, { scope, error }))
+    .map((group) => makeErrorHit(store, group, error))
     .sort(
       (a, b) => b.lines - a.lines || Number(b.hasEnd) - Number(a.hasEnd) || (a.hit.at < b.hit.at ? 1 : -1),
     )
@@ -109,7 +109,7 @@ function mayFail({ deed }: SessionDeed): boolean {
 function quotesOf(store: Store, words: readonly string[], scope: FindScope): Hit[] {
   const match = words.map((word) => `"${word}"`).join(" AND ");
   const isQuoting = (text: string) => likest(text, words)?.share === 1;
-  return spokenHits(matchMessages(store, `(${match})`, scope, isQuoting), { summary: "quoted", scope });
+  return spokenHits(matchMessages(store, `(${match})`, scope, isQuoting), "quoted");
 }
 
 /** Returns a key that all runs of a command share, or all equal calls of another tool. */
@@ -121,7 +121,7 @@ function doneKey({ deed }: SessionDeed): string {
 function makeErrorHit(
   store: Store,
   group: readonly ErrorRun[],
-  { scope: { clean }, error }: { scope: FindScope; error: string },
+  error: string,
 ): { hit: Hit; hasEnd: boolean; lines: number } {
   const byDeed = [...Map.groupBy(group, ({ deed }) => deed.id).values()];
   // a deed whose output has several of the lines is shown with the first
@@ -140,21 +140,21 @@ function makeErrorHit(
     ? rankSteps(last.deed, end.steps, error, later).map(({ deed }) => deed)
     : stepsBetween(later, line, line + NEXT_LINES);
   const shown = steps.slice(0, STEPS_MAX).sort((a, b) => a.line - b.line);
-  const style = { cwd: session.cwd, clean };
+  const { cwd } = session;
   const rows: ShownRow[] = [
-    deedRow(last.deed, { ...style, text: last.line.slice(0, TEXT_CHARS) }),
+    deedRow(last.deed, { cwd, text: last.line.slice(0, TEXT_CHARS) }),
     ...shown.map((step) => {
-      if (!isChange(step)) return deedRow(step, { ...style, text: "" });
+      if (!isChange(step)) return deedRow(step, { cwd, text: "" });
       const whole = onlyChanges(step.input) || step.input;
       const text = whole.length <= TEXT_CHARS ? whole : changeAround(step, error);
-      return deedRow(step, { ...style, text: text.slice(0, TEXT_CHARS) });
+      return deedRow(step, { cwd, text: text.slice(0, TEXT_CHARS) });
     }),
-    ...(end ? [deedRow(end.run, { ...style, text: end.run.result.slice(-ENDING_CHARS) })] : []),
+    ...(end ? [deedRow(end.run, { cwd, text: end.run.result.slice(-ENDING_CHARS) })] : []),
   ];
   const to = rows.at(-1)?.line ?? line;
   const said = messagesWithin(store, session.number, { from: line + 1, to: to + SAID_LINES })
     .filter(({ who }) => who === "assistant")
-    .map((message) => ({ ...message, text: clean(message.text).slice(0, TEXT_CHARS) }));
+    .map((message) => ({ ...message, text: message.text.slice(0, TEXT_CHARS) }));
   const outcome = said.find((message) => message.line >= to) ?? said.at(-1);
   // without an end, the last deed about the error says most
   const comments = new Set([...(end ? [] : said.slice(0, SAID_MAX)), ...(outcome ? [outcome] : [])]);

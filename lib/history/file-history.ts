@@ -42,7 +42,7 @@ export function fileHistory(store: Store, path: string, scope: FindScope): Hit[]
   const { names, touched, file } = findTouches(store, path, scope);
   const sure = touched.filter(({ isUnsure }) => !isUnsure);
   const bySession = [...Map.groupBy(sure, ({ session }) => session.number).values()];
-  const hits = bySession.map((own) => makeFileHit(store, own, scope));
+  const hits = bySession.map((own) => makeFileHit(store, own));
   const editors = new Set(sure.flatMap(({ how, session }) => (how === "edited" ? session.id : [])));
   const known = new Set(hits.map(({ session }) => session.id));
   hits.push(
@@ -154,7 +154,7 @@ function normalName(path: string, cwd: string): string {
 function formerNames(store: Store, name: string): string[] {
   const phrase = toPhrase(baseName(name));
   if (phrase === undefined) return [];
-  const everywhere = { clean: (text: string) => text, subagents: true };
+  const everywhere = { subagents: true };
   return matchDeeds(store, `{target input} : (mv AND ${phrase})`, everywhere).flatMap(({ deed }) =>
     deed.outcome === "failed" ? [] : movedTo(name, commandOrTarget(deed)),
   );
@@ -195,7 +195,7 @@ function commandWords(deed: Done, cwd: string): string[] {
   return command.split(/[\s"'`=:;|&()<>]+/);
 }
 
-function makeFileHit(store: Store, touched: readonly Touched[], scope: FindScope): Hit {
+function makeFileHit(store: Store, touched: readonly Touched[]): Hit {
   const counts = (["edited", "read", "ran"] as const).flatMap((how) => {
     const count = touched.filter((each) => each.how === how).length;
     return count === 0 ? [] : [`${how === "ran" ? "in commands" : how} ${count}x`];
@@ -209,7 +209,7 @@ function makeFileHit(store: Store, touched: readonly Touched[], scope: FindScope
     session: first.session,
     at: (touched.at(-1) as Touched).deed.at,
     summary: counts.join(", "),
-    rows: withoutRepeats(shown.flatMap((each) => shownRows(store, each, scope))),
+    rows: withoutRepeats(shown.flatMap((each) => shownRows(store, each))),
     from: first.deed.line,
     to: last.deed.line,
     also: rangesOf(
@@ -220,12 +220,12 @@ function makeFileHit(store: Store, touched: readonly Touched[], scope: FindScope
 }
 
 /** Returns a deed's row, and before it the last message up to its line, which mostly gives the reason. */
-function shownRows(store: Store, { deed, session }: SessionDeed, { clean }: FindScope): ShownRow[] {
+function shownRows(store: Store, { deed, session }: SessionDeed): ShownRow[] {
   const before = { from: deed.line - REASON_LINES, to: deed.line };
   const reason = messagesWithin(store, session.number, before).at(-1);
   const text = isChange(deed) ? (onlyChanges(deed.input) || deed.input).slice(0, CHANGE_CHARS) : "";
-  const row = deedRow(deed, { text, cwd: session.cwd, clean });
-  return reason ? [{ ...reason, text: clean(reason.text) }, row] : [row];
+  const row = deedRow(deed, { text, cwd: session.cwd });
+  return reason ? [reason, row] : [row];
 }
 
 function withoutRepeats(rows: readonly ShownRow[]): ShownRow[] {
@@ -243,5 +243,5 @@ function discussions(store: Store, names: readonly string[], scope: FindScope): 
     const found = phrase ? matchMessages(store, phrase, scope, (text) => text.includes(name)) : [];
     return found.map((each) => ({ ...each, name }));
   });
-  return spokenHits(spoken, { summary: "discussed", scope });
+  return spokenHits(spoken, "discussed");
 }

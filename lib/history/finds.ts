@@ -20,7 +20,7 @@ import { type IndexedSession, SESSION_COLUMNS, toIndexedSession } from "../index
 import { ROW_COLUMNS, readSaid, type Stored, toDone } from "../index/stored-rows.ts";
 import type { Hit } from "../search/hit.ts";
 import type { matchProject } from "../search/own-project.ts";
-import { type Clean, COMMAND_MAX, callHead, type ShownRow } from "../search/rows.ts";
+import { COMMAND_MAX, callHead, type ShownRow } from "../search/rows.ts";
 import type { Store } from "../store/store.ts";
 
 /** The score of what may be what was asked for, and is not certain to be: below that of a strong hit. */
@@ -47,8 +47,6 @@ export interface FindScope {
   cwd: string;
   /** The file that notes where repositories were. */
   paths: Parameters<typeof matchProject>[1];
-  /** Redacts what was stored under older rules. */
-  clean: Clean;
   /** Returns whether a session may not be named. @default all may */
   isHidden?: ((session: IndexedSession) => boolean) | undefined;
 }
@@ -119,14 +117,11 @@ const NEAR_LINES = 40;
 const SAID_BEFORE = 100;
 
 /** Makes a hit of each session in which something was spoken of, at the first message; `name` is in the part of it shown. */
-export function spokenHits(
-  spoken: readonly (SessionMessage & { name?: string })[],
-  { summary, scope }: { summary: string; scope: FindScope },
-): Hit[] {
+export function spokenHits(spoken: readonly (SessionMessage & { name?: string })[], summary: string): Hit[] {
   return [...Map.groupBy(spoken, ({ session }) => session.number).values()].map((places) => {
     const [first, ...others] = places.toSorted((a, b) => a.message.line - b.message.line);
     const { session, message, name = "" } = first as (typeof spoken)[number];
-    const text = scope.clean(message.text);
+    const { text } = message;
     const from = text.indexOf(name) - SAID_BEFORE;
     return doneHit({
       session,
@@ -170,20 +165,17 @@ export function withSessions<T extends { session: number; at: string }>(
   });
 }
 
-export interface RowStyle {
-  /** Paths in it are named from there. */
-  cwd: string | undefined;
-  clean: Clean;
-}
-
-/** Converts a deed to a row; `text` is the part worth showing. */
-export function deedRow(deed: Stored<Done>, { text, cwd, clean }: RowStyle & { text: string }): ShownRow {
+/** Converts a deed to a row; `text` is the part worth showing, and paths are named from `cwd`. */
+export function deedRow(
+  deed: Stored<Done>,
+  { text, cwd }: { text: string; cwd: string | undefined },
+): ShownRow {
   const { line, kind, target, input } = deed;
   // of a command of several lines the first mostly says nothing: `git commit -m "$(cat <<'EOF'`
   const isLong = kind === "command" && input.startsWith(target);
-  const called = isLong ? truncate(clean(input).replace(/\s+/g, " ").trim(), COMMAND_MAX) : target;
-  const tool = callHead({ ...deed, target: called }, { cwd, clean });
-  return { line, who: "tool", tool, deed, text: clean(text).replace(/\s+/g, " ").trim() };
+  const called = isLong ? truncate(input.replace(/\s+/g, " ").trim(), COMMAND_MAX) : target;
+  const tool = callHead({ ...deed, target: called }, cwd);
+  return { line, who: "tool", tool, deed, text: text.replace(/\s+/g, " ").trim() };
 }
 
 /** Returns the messages on some lines, in order. */

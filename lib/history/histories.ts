@@ -11,7 +11,7 @@ import { gist, readReply } from "../language/speech.ts";
 import { contentWords } from "../language/words.ts";
 import { oneLine } from "../redact/redact.ts";
 import { type ChunkFilter, filterSelect } from "../search/candidates.ts";
-import type { Hit, HitStyle } from "../search/hit.ts";
+import type { Hit } from "../search/hit.ts";
 import {
   alsoLines,
   type Block,
@@ -35,7 +35,7 @@ import { commandHistory } from "./commands.ts";
 import { commandOrTarget } from "./endings.ts";
 import { errorHistory } from "./errors.ts";
 import { fileHistory } from "./file-history.ts";
-import { deedRow, doneHit, type FindScope, messagesWithin, type RowStyle } from "./finds.ts";
+import { deedRow, doneHit, type FindScope, messagesWithin } from "./finds.ts";
 
 interface DoneOptions extends PrintOptions {
   /** The number of results with the unprinted ones. @default the number printed */
@@ -117,7 +117,7 @@ export function findHistory(store: Store, asked: SearchFilters, scope: FindScope
   for (const find of others) within = { ...within, among: listSessionIds(find(within)) };
   return (first?.(within) ?? []).map((hit) => {
     const place = { store, session: hit.session };
-    const rows = withHolding(markRewound(hit.rows, store, hit.session.number), place, within);
+    const rows = withHolding(markRewound(hit.rows, store, hit.session.number), place);
     return { ...hit, rows: withAftermath(rows, { ...within, ...place }) };
   });
 }
@@ -132,13 +132,12 @@ export interface SearchPlace extends Pick<FindScope, "cwd"> {
   store: Store;
   filter: ChunkFilter;
   config: Pick<Config, "paths">;
-  style: HitStyle;
   /** Returns whether a session may not be shown. */
   isHidden: (session: IndexedSession) => boolean;
 }
 
 /** Returns the scope of a search: its times, and the sessions with any chunk that passes its filter. */
-export function makeScope({ store, filter, style, config, cwd, isHidden }: SearchPlace): FindScope {
+export function makeScope({ store, filter, config, cwd, isHidden }: SearchPlace): FindScope {
   const { session, among, agent, projects, subagents, after, before } = filter;
   const { sql, values, isOpen } = filterSelect({ session, among, agent, projects, subagents: true });
   const ids = isOpen
@@ -149,7 +148,6 @@ export function makeScope({ store, filter, style, config, cwd, isHidden }: Searc
         .map(({ session_id }) => String(session_id));
   return {
     cwd,
-    clean: style.clean,
     paths: config.paths,
     isHidden,
     among: ids,
@@ -170,7 +168,7 @@ const SUBSTANTIAL_CHARS = 120;
 const DAY_ROWS = 18;
 
 /** Finds the sessions that pass a filter with a time, the latest first. */
-export function timeHistory(store: Store, filter: ChunkFilter, scope: FindScope): Hit[] {
+export function timeHistory(store: Store, filter: ChunkFilter): Hit[] {
   const { sql, values } = filterSelect(filter);
   const columns = SESSION_COLUMNS.split(", ").map((column) => `s.${column}`);
   const rows = store.db
@@ -186,16 +184,11 @@ export function timeHistory(store: Store, filter: ChunkFilter, scope: FindScope)
     const deeds = readDone(store, session.number, { after: from - 1, to: to + WORK_LINES }).filter(
       ({ at }) => filter.before === undefined || at <= filter.before,
     );
-    const known = tellingRows(messages, deeds, {
-      cwd: session.cwd,
-      clean: scope.clean,
-      sessions: rows.length,
-    });
     return doneHit({
       session,
       at: String(row.at),
       summary: summarize(messages.length, deeds),
-      rows: known.map((one) => ({ ...one, text: scope.clean(one.text) })),
+      rows: tellingRows(messages, deeds, { cwd: session.cwd, sessions: rows.length }),
       from,
       to,
       also: [],
@@ -207,7 +200,7 @@ export function timeHistory(store: Store, filter: ChunkFilter, scope: FindScope)
 function tellingRows(
   messages: readonly ShownRow[],
   deeds: readonly Stored<Done>[],
-  { sessions, ...style }: RowStyle & { sessions: number },
+  { sessions, cwd }: { sessions: number; cwd: string | undefined },
 ): ShownRow[] {
   const asked = messages.filter(({ who, text }) => who === "user" && readReply(text) === undefined);
   const commits = deeds.filter((deed) => commitsIn(deed).length > 0);
@@ -222,8 +215,8 @@ function tellingRows(
     Math.floor(DAY_ROWS / sessions),
   ];
   const others = [
-    ...(done ? [done] : []).map((deed) => doneRow(deed, style)),
-    ...commits.slice(0, -1).map((deed) => doneRow(deed, style)),
+    ...(done ? [done] : []).map((deed) => doneRow(deed, cwd)),
+    ...commits.slice(0, -1).map((deed) => doneRow(deed, cwd)),
     ...asked.slice(1).toSorted((a, b) => contentWords(b.text).length - contentWords(a.text).length),
   ];
   const most = sessions === 1 ? CLOSING_CHARS : SAID_CHARS;
@@ -239,12 +232,9 @@ function commitsIn(deed: Done): string[] {
 }
 
 /** Returns commits with their subjects, or an edit. */
-function doneRow(deed: Stored<Done>, style: RowStyle): ShownRow {
-  if (isChange(deed)) return deedRow(deed, { ...style, text: "" });
-  return deedRow(
-    { ...deed, target: "git commit" },
-    { ...style, text: [...new Set(commitsIn(deed))].join("; ") },
-  );
+function doneRow(deed: Stored<Done>, cwd: string | undefined): ShownRow {
+  if (isChange(deed)) return deedRow(deed, { cwd, text: "" });
+  return deedRow({ ...deed, target: "git commit" }, { cwd, text: [...new Set(commitsIn(deed))].join("; ") });
 }
 
 function summarize(messages: number, deeds: readonly Done[]): string {

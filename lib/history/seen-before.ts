@@ -8,7 +8,6 @@ import { isChange } from "../hosts/tool-call.ts";
 import type { IndexedSession } from "../index/index-state.ts";
 import { ROW_COLUMNS, readDone, type Stored, toDone } from "../index/stored-rows.ts";
 import { oneLineOfCode } from "../redact/redact.ts";
-import type { Clean } from "../search/rows.ts";
 import type { Store } from "../store/store.ts";
 import { commandKey, findProgram, shellParts, shellWords } from "./commands.ts";
 import {
@@ -41,8 +40,6 @@ interface SeenOptions {
   said: ReadonlySet<number>;
   /** True if a session is kept out. */
   isHidden: (session: IndexedSession) => boolean;
-  /** Redacts what was stored under older rules. */
-  clean: Clean;
   /** Returns a session's id as a reference takes it. */
   nameOf: (session: IndexedSession) => string;
   /** Returns who shares a session, "" for one's own, and whether its project is that of the caller. */
@@ -325,12 +322,10 @@ function findSaid(end: End, line: string, asked: FailureQuery): ToldEnd["said"] 
   });
   const hosts = hostsToTell(deeds, failed.origin, asked.known);
   if (hosts === undefined) return undefined;
-  const say = (text: string, max = DID_CHARS) => quoteCode(oneLineOfCode(asked.clean(text), max));
+  const say = (text: string, max = DID_CHARS) => quoteCode(oneLineOfCode(text, max));
   const named = (text: string) => {
     const others = hosts.filter((host) => !text.includes(host));
-    return others.length === 0
-      ? text
-      : `${text} from ${oneLineOfCode(asked.clean(others.join(" and ")), HOSTS_CHARS)}`;
+    return others.length === 0 ? text : `${text} from ${oneLineOfCode(others.join(" and "), HOSTS_CHARS)}`;
   };
   if (likely.length === 0) {
     const goals = failingPart(commandOrTarget(failed.deed), failed.deed.result, line).map(findProgram);
@@ -351,14 +346,13 @@ function describe(
   { failed, said, cameBack }: ToldEnd,
   line: string,
   printed: readonly FailedRun[],
-  { now, clean, nameOf }: FailureQuery,
+  { now, nameOf }: FailureQuery,
 ): string {
   const [newest = failed] = printed;
-  const shown = (text: string, max: number) => oneLineOfCode(clean(text), max);
-  const place = ({ session }: FailedRun) => quotePlace(shown(nameOf(session), PLACE_CHARS));
+  const place = ({ session }: FailedRun) => quotePlace(oneLineOfCode(nameOf(session), PLACE_CHARS));
   const { isHere } = failed.origin;
   const project = quoteName(
-    shown(projectName(failed.session.project ?? failed.session.cwd ?? ""), PROJECT_CHARS),
+    oneLineOfCode(projectName(failed.session.project ?? failed.session.cwd ?? ""), PROJECT_CHARS),
   );
   const from = isHere
     ? newest.session.id === failed.session.id
@@ -369,7 +363,7 @@ function describe(
   const steps = said.map(({ text, deed }) => `${text}${back} (${from}${place(failed)}:${deed.line})`);
   const sessions = counted(new Set(printed.map(({ session }) => session.id)).size, "session");
   const age = formatAge((now.getTime() - Date.parse(newest.deed.at)) / 1000);
-  const head = `- ${quoteCode(shown(line, ERROR_CHARS))}: in ${sessions}, last ${place(newest)}:${newest.deed.line} (${age} ago); gone after: `;
+  const head = `- ${quoteCode(oneLineOfCode(line, ERROR_CHARS))}: in ${sessions}, last ${place(newest)}:${newest.deed.line} (${age} ago); gone after: `;
   while (steps.length > 1 && head.length + steps.join(", ").length > ALL_CHARS - 60) steps.pop();
   return head + steps.join(", ");
 }

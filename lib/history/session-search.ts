@@ -7,14 +7,7 @@ import { type Config, loadConfig, repositoriesFile } from "../config/config.ts";
 import { hasPromptsAlone } from "../hosts/blocks.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import { callingSession } from "../hosts/table.ts";
-import {
-  type Behind,
-  findChanged,
-  isAllIndexed,
-  isRedactedBy,
-  openIndex,
-  unreadPulled,
-} from "../index/freshness.ts";
+import { type Behind, findChanged, isAllIndexed, openIndex, unreadPulled } from "../index/freshness.ts";
 import { hostId, type IndexedSession } from "../index/index-state.ts";
 import type { ChunkFilter } from "../search/candidates.ts";
 import { logSearch, projectPaths, readIndexSize } from "../search/corpus.ts";
@@ -227,6 +220,7 @@ interface Answer extends Pick<SearchAnswer, "blame"> {
 
 /** A search as all its steps see it. */
 interface Search extends SearchPlace {
+  style: HitStyle;
   config: Config;
   request: SearchRequest;
   /** The phrasings. */
@@ -261,7 +255,7 @@ async function answer(
   const blamed = file === undefined ? undefined : await blameFile(file, search, scope);
   const found = isOfDeeds
     ? (blamed?.hits ?? findHistory(store, filters, scope))
-    : times.flatMap((time) => timeHistory(store, { ...search.filter, ...time }, scope));
+    : times.flatMap((time) => timeHistory(store, { ...search.filter, ...time }));
   const hits = found
     .filter(({ session }) => !search.isHidden(session))
     .map((hit) => located(hit, config.paths));
@@ -354,7 +348,7 @@ async function answerQuestion(search: Search): Promise<Answer> {
     meaning,
     isOwn: matchProject(cwd, config.paths),
     isHidden,
-    after: (rows, place) => withAftermath(rows, { ...place, clean: style.clean, cwd }),
+    after: (rows, place) => withAftermath(rows, { ...place, cwd }),
     style,
     maxChars: maxCharsFor(request),
     isBrief: mode === "brief" || mode === "sessions",
@@ -385,7 +379,6 @@ function located(hit: Hit, paths: Config["paths"]): Hit {
 function makeStyle(store: Store, { settings, paths }: Config): HitStyle {
   const nameOf = namer(paths);
   return {
-    clean: isRedactedBy(store, settings) ? (text) => text : readRules(settings).clean,
     nameOf: oncePerSession(nameOf),
     shortId: oncePerSession((session) => {
       const machine = findMachine(session.file, paths);

@@ -9,7 +9,7 @@ import type { LineSpan } from "../hosts/session.ts";
 import type { IndexedSession } from "../index/index-state.ts";
 import { sharedBy } from "../sessions/pulled.ts";
 import { isSourceGone } from "./corpus.ts";
-import { type Clean, rowParts, type ShownRow } from "./rows.ts";
+import { rowParts, type ShownRow } from "./rows.ts";
 
 /** The result of a search in one session: the rows that answer, or that show a deed. Made once, and never changed. */
 export interface Hit {
@@ -91,8 +91,6 @@ export function isStrong({ score }: Pick<Hit, "score">): boolean {
 
 /** The form in which hits are shown. */
 export interface HitStyle {
-  /** Redacts what was stored under older rules. */
-  clean: Clean;
   /** Returns the current name of a session. */
   nameOf: (session: IndexedSession) => string | undefined;
   /** Returns the beginning of a session's id that is unique, and the machine it is synced from. */
@@ -114,28 +112,22 @@ export function leadFirst({ rows, lead }: Pick<Hit, "rows" | "lead">): readonly 
 const NAME_MAX = 60;
 
 /** Returns the name of a session on one line. */
-export function shownName(session: IndexedSession, { nameOf, clean }: HitStyle): string | undefined {
+export function shownName(session: IndexedSession, { nameOf }: HitStyle): string | undefined {
   const name = nameOf(session);
-  return name === undefined ? undefined : truncate(clean(name).replace(/\s+/g, " ").trim(), NAME_MAX);
+  return name === undefined ? undefined : truncate(name.replace(/\s+/g, " ").trim(), NAME_MAX);
 }
 
 /** Returns the name of a session's project. */
-export function shownProject(
-  { project, cwd }: IndexedSession,
-  { clean, originAt }: HitStyle,
-): string | undefined {
+export function shownProject({ project, cwd }: IndexedSession, { originAt }: HitStyle): string | undefined {
   const name = projectName(project ?? cwd ?? "", originAt);
-  return name === "" ? undefined : clean(name);
+  return name === "" ? undefined : name;
 }
 
 /** Returns what a hit is about, in one sentence. */
-export function describeSubject(
-  { session, passage, summary = "" }: Hit,
-  { nameOf, clean }: HitStyle,
-): string {
+export function describeSubject({ session, passage, summary = "" }: Hit, { nameOf }: HitStyle): string {
   const name = passage && nameOf(session);
   const subject = passage?.subject ?? summary;
-  return clean(name === undefined ? subject : `in a discussion about "${name}": ${subject}`);
+  return name === undefined ? subject : `in a discussion about "${name}": ${subject}`;
 }
 
 /** The remains of a session whose transcript is gone. */
@@ -183,7 +175,7 @@ export function hitJson(hit: Hit, style: HitStyle) {
     has_action: passage?.hasAction ?? false,
     relevance_score: roundRelevance(hit),
     strength: isStrong(hit) ? ("strong" as const) : ("weak" as const),
-    ...(hit.summary !== undefined && { summary: style.clean(hit.summary) }),
+    ...(hit.summary !== undefined && { summary: hit.summary }),
     lines: rows.map(({ deed: _, skipped: __, ...row }) => row),
     also: hit.also,
     ...(hit.takenBack && { taken_back: hit.takenBack }),

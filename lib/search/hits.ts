@@ -283,7 +283,7 @@ function withUnits(
   judged: readonly Judged[],
   { found, asked, options }: { found: Retrieved; asked: AskedWorth; options: HitOptions },
 ): Candidate[] {
-  const { style, filter } = options;
+  const { filter } = options;
   const taken = new Set<string>();
   const top = found.ranked[0]?.score || 1;
   const sessions = new Map<string, number>();
@@ -292,7 +292,7 @@ function withUnits(
   const most = Math.max(...sessions.values()) || 1;
   return judged.map((one) => {
     const { first, found: chunks } = one.passage;
-    const rows = rowsAround(one.passage, { clean: style.clean, filter, deeds: found.deeds });
+    const rows = rowsAround(one.passage, { filter, deeds: found.deeds });
     const units = toUnits(rows, {
       asked,
       measure: found.measure,
@@ -405,7 +405,7 @@ function otherPlaces({ first: { sessionId } }: Passage, others: readonly Judged[
   return mergeRanges(own.map(({ passage: { first, last } }) => [first.firstLine, last.lastLine] as const));
 }
 
-function findFacts(passage: Passage, { style: { clean }, around, timezone }: HitOptions): PassageFacts {
+function findFacts(passage: Passage, { around, timezone }: HitOptions): PassageFacts {
   const { chunk } = passage.best;
   const chunks = chunksAround(passage, 0);
   const said = saidIn(chunks);
@@ -414,9 +414,9 @@ function findFacts(passage: Passage, { style: { clean }, around, timezone }: Hit
     speakers: [...new Set(chunks.flatMap((chunk) => said(chunk).map(({ who }) => who)))],
     hasDecision: chunks.some(({ hasDecision }) => hasDecision),
     hasAction: chunks.some(({ hasAction }) => hasAction),
-    content: clean(joinChunks(chunks, said)),
+    content: joinChunks(chunks, said),
     subject: subjectLine(chunk.header),
-    ...exchangesAround(chunk, { count: around, clean, timezone }),
+    ...exchangesAround(chunk, { count: around, timezone }),
   };
 }
 
@@ -498,12 +498,12 @@ function fill(
 }
 
 /** Gives a draft its chosen rows, and what is said of them. */
-function withRows(draft: Draft, chosen: Unit[], { style, filter, after }: HitOptions): Filled {
+function withRows(draft: Draft, chosen: Unit[], { filter, after }: HitOptions): Filled {
   const { chunk, session } = draft.passage.best;
   const rows = toShownRows(draft.rows, chosen);
   const place = { store: chunk.store, session };
   const counted = withSkipped(rows, chunk.store, session.number);
-  const held = withHolding(counted, place, { clean: style.clean, speaker: filter.speaker });
+  const held = withHolding(counted, place, filter.speaker);
   const shown = after?.(held, place) ?? held;
   return { ...withTakenBack(widened(draft, rows), rows), shown, chosen };
 }
@@ -557,7 +557,6 @@ function fillWhole(drafts: readonly Draft[], { style, maxChars }: HitOptions): F
   return drafts.map((draft, i) => {
     const head = countPoints([formatHead(facts, i, style)]) - 1;
     const { rows, length } = exchangeRows(draft.passage, {
-      clean: style.clean,
       isWanted: oncePerRow(draft.passage.first.sessionId, taken),
       maxChars: Math.floor(left / (drafts.length - i)) - head,
     });

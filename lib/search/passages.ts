@@ -16,7 +16,6 @@ import { wholeRow } from "./print.ts";
 import type { Question, Term } from "./query.ts";
 import type { RankedChunk, Retrieved } from "./retrieval.ts";
 import {
-  type Clean,
   deedText,
   markRewound,
   type PassageRow,
@@ -84,7 +83,7 @@ const AROUND_LINES = 40;
 /** Returns the rows of a passage and of the chunks around it: words, and the deeds that were found. */
 export function rowsAround(
   passage: Passage,
-  { clean, filter, deeds }: Pick<Retrieved, "deeds"> & { clean: Clean; filter: ChunkFilter },
+  { filter, deeds }: Pick<Retrieved, "deeds"> & { filter: ChunkFilter },
 ): PassageRow[] {
   const { best, first, last } = passage;
   const near = chunksAround(passage, 1);
@@ -93,16 +92,16 @@ export function rowsAround(
   const ids = near.map(({ id }) => id);
   const kept = new Set(keepMatching(best.chunk.store, ids, limits));
   const chunks = near.filter(({ id }) => kept.has(id));
-  const said = readMessageRows(chunks, (chunk) => isWithin(chunk, passage))
-    .filter(({ who }) => speaker === undefined || speaker === who)
-    .map((row) => ({ ...row, text: clean(row.text) }));
+  const said = readMessageRows(chunks, (chunk) => isWithin(chunk, passage)).filter(
+    ({ who }) => speaker === undefined || speaker === who,
+  );
   const lines = { from: first.firstLine - AROUND_LINES, to: last.lastLine + AROUND_LINES };
   // one that was found by the chunk of another passage may stand here
   const own = [...deeds]
     .flatMap(([{ sessionId }, found]) => (sessionId === first.sessionId ? found : []))
     .filter(({ line, at }) => line >= lines.from && line <= lines.to && at >= after && at <= before)
     .sort((a, b) => a.line - b.line || a.nth - b.nth);
-  const done = toDeedRows(own, { cwd: best.session.cwd, clean }).map((row) => ({
+  const done = toDeedRows(own, best.session.cwd).map((row) => ({
     ...row,
     isInside: row.line >= first.firstLine && row.line <= last.lastLine,
   }));
@@ -118,18 +117,16 @@ export function chunksAround({ first, last }: Passage, reach: number): IndexedCh
 /** Returns the rows of the passage's whole exchanges: as far as the code points go, its own and those nearest to them. */
 export function exchangeRows(
   passage: Passage,
-  { clean, isWanted, maxChars }: { clean: Clean; isWanted: (row: ShownRow) => boolean; maxChars: number },
+  { isWanted, maxChars }: { isWanted: (row: ShownRow) => boolean; maxChars: number },
 ): { rows: ShownRow[]; length: number } {
   const { store, sessionId } = passage.first;
   const lines = [passage.first.exchangeLine, passage.last.exchangeLine] as const;
   const chunks = readExchangeChunks(store, sessionId, lines);
-  const rows = readMessageRows(chunks, (chunk) => isWithin(chunk, passage))
-    .map((row) => ({ ...row, text: clean(row.text) }))
-    .filter(isWanted);
+  const rows = readMessageRows(chunks, (chunk) => isWithin(chunk, passage)).filter(isWanted);
   const kept = rowsWithin(markRewound(rows, store, passage.best.session.number), maxChars);
   const own = kept.map(({ isInside, ...row }) => row);
   return {
-    rows: withHolding(own, { store, session: passage.best.session }, { clean }),
+    rows: withHolding(own, { store, session: passage.best.session }),
     length: measureLength(kept),
   };
 }

@@ -328,13 +328,11 @@ function bestParts(
 /** Lists other places in the session, copies of it, and why it was found. */
 export function footLines(
   { also, takenBack = [], copies, explain }: Pick<Hit, "also" | "takenBack" | "copies" | "explain">,
-  { nameOf, clean }: HitStyle,
+  { nameOf }: HitStyle,
 ): Line[] {
   const rest = [...placesLine("taken back before:", takenBack), ...alsoLines(also)];
   if (copies.length > 0) {
-    const named = copies
-      .slice(0, COPIES_MAX)
-      .map((copy) => oneLine(clean(nameOf(copy) ?? copy.id), NAME_MAX));
+    const named = copies.slice(0, COPIES_MAX).map((copy) => oneLine(nameOf(copy) ?? copy.id, NAME_MAX));
     rest.push(foot(`also in ${named.join(", ")}`));
   }
   if (explain) rest.push(...formatExplanation(explain).map(foot));

@@ -12,9 +12,6 @@ import { oneLine } from "../redact/redact.ts";
 import type { Store } from "../store/store.ts";
 import { type IndexedChunk, readChunksAfter, readExchangesBeside, saidIn } from "./candidates.ts";
 
-/** Redacts what was stored under older rules. */
-export type Clean = (text: string) => string;
-
 /** Something said or done, as it is printed. */
 export interface ShownRow {
   /** The transcript's line. */
@@ -87,7 +84,7 @@ const HOLDING_CHARS = 300;
 export function withHolding(
   rows: readonly ShownRow[],
   { store, session }: { store: Store; session: Pick<IndexedSession, "id" | "number"> },
-  { clean, speaker = "user" }: { clean: Clean; speaker?: Speaker | undefined },
+  speaker: Speaker = "user",
 ): ShownRow[] {
   const first = rows.findIndex(({ rewound }) => rewound);
   if (first === -1) return [...rows];
@@ -108,7 +105,7 @@ export function withHolding(
     const isSame = (row: ShownRow) => row.line === line && row.who === who;
     // the best row of a hit may be the one that holds: it is first already
     if (before.some(isSame)) continue;
-    moved.set(line, rows.find(isSame) ?? { line, who, text: oneLine(clean(text), HOLDING_CHARS) });
+    moved.set(line, rows.find(isSame) ?? { line, who, text: oneLine(text, HOLDING_CHARS) });
   }
   const holds = [...moved.values()];
   return [...before, ...holds, ...rows.slice(first).filter((row) => !holds.includes(row))];
@@ -186,12 +183,12 @@ const AROUND_CHUNKS = 2;
 /** Returns the exchanges before and after a chunk's own, in order, long ones shortened, each after its own time. */
 export function exchangesAround(
   chunk: IndexedChunk,
-  { count, clean, timezone }: { count: number; clean: Clean; timezone: string | undefined },
+  { count, timezone }: { count: number; timezone: string | undefined },
 ): { before: string[]; after: string[] } {
   const beside = (step: -1 | 1) =>
     readExchangesBeside(chunk, { count, step }).map((chunks) => {
       const time = formatMinute(chunks[0]?.timestamp ?? "", timezone);
-      return `${time} ${clean(shortenExchange(chunks))}`;
+      return `${time} ${shortenExchange(chunks)}`;
     });
   return count > 0 ? { before: beside(-1), after: beside(1) } : { before: [], after: [] };
 }
@@ -218,7 +215,7 @@ export function deedText({ target, input, result }: Stored<Done>): string {
 /** Returns deeds as rows: each call, and what came of it. */
 export function toDeedRows(
   deeds: readonly Stored<Done>[],
-  { cwd, clean }: { cwd: string | undefined; clean: Clean },
+  cwd: string | undefined,
 ): Omit<PassageRow, "isInside">[] {
   return deeds.flatMap((deed) => {
     const { line, resultLine, kind, outcome, input, result } = deed;
@@ -229,15 +226,15 @@ export function toDeedRows(
     const call = {
       line,
       who,
-      tool: callHead(deed, { cwd, clean }),
+      tool: callHead(deed, cwd),
       deed,
       ...ended,
-      text: clean(said).trimStart(),
+      text: said.trimStart(),
     };
     // what files held says nothing of the work
     const isInformative = result !== "" && !(outcome === "done" && isOfFiles(deed));
     if (!isInformative) return [call];
-    const tool = writeHead({ ...deed, target: "output" }, clean);
+    const tool = writeHead({ ...deed, target: "output" });
     return [
       call,
       {
@@ -245,7 +242,7 @@ export function toDeedRows(
         who,
         tool,
         ...ended,
-        text: clean(result).trimStart(),
+        text: result.trimStart(),
         isOutput: true as const,
       },
     ];
@@ -255,19 +252,14 @@ export function toDeedRows(
 /** Returns a call on one line: its tool, what it was called with, and how it ended. */
 export function callHead(
   deed: Pick<Done, "tool" | "kind" | "target" | "outcome">,
-  { cwd, clean }: { cwd: string | undefined; clean: Clean },
+  cwd: string | undefined,
 ): string {
-  // cut after it was redacted: half a secret is not recognised
-  const target = clean(relativeTo(cwd, deed.target));
   const max = deed.kind === "command" ? COMMAND_MAX : TARGET_MAX;
-  return writeHead({ ...deed, target: cutMiddle(target, max) }, clean);
+  return writeHead({ ...deed, target: cutMiddle(relativeTo(cwd, deed.target), max) });
 }
 
-function writeHead(
-  { tool, target, outcome }: Pick<Done, "tool" | "target" | "outcome">,
-  clean: Clean,
-): string {
-  return `[${clean(tool)} ${target}]${SIGNS[outcome] ?? ""}`;
+function writeHead({ tool, target, outcome }: Pick<Done, "tool" | "target" | "outcome">): string {
+  return `[${tool} ${target}]${SIGNS[outcome] ?? ""}`;
 }
 
 /** Returns a path as it is named from a session's directory. */

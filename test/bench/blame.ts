@@ -151,7 +151,7 @@ interface Count {
 async function compare(): Promise<Count> {
   const count: Count = { right: 0, wrong: [], unsure: [], shell: [] };
   await withIndex((store, { project, paths }) => {
-    const scope = { cwd: project, paths, clean: (text: string) => text, subagents: true };
+    const scope = { cwd: project, paths, subagents: true };
     const options: BlameScope = { store, scope, rules: ownRules() };
     for (const [path, lines] of truth()) {
       const keys = lines.map(({ key }) => key);

@@ -36,15 +36,13 @@ export async function rows(): Promise<BenchRow[]> {
       sessions: listSessions(paths, { subagents: true }),
       settings: settingsWith(),
     });
-    const clean = (text: string) => text;
     const style = {
       maxChars: MAX_CHARS,
       nameOf: () => undefined,
       shortId: ({ id }: { id: string }) => shortId(id),
-      clean,
     };
     const missed = ERRORS.filter(({ error, fix }) => {
-      const hits = errorHistory(store, error, { cwd: folder, paths, clean }).slice(0, LIMIT);
+      const hits = errorHistory(store, error, { cwd: folder, paths }).slice(0, LIMIT);
       return !printDone(hits, style).map(plainText).join("\n").includes(fix);
     });
     store.close();

@@ -78,7 +78,6 @@ function replayIn(store: Store): Failure[] {
       now: new Date(String(timestamp)),
       said,
       isHidden: () => false,
-      clean: (text) => text,
       nameOf: (session) => shortId(session.id),
       originOf: ({ project }) => ({ owner: "", isHere: repositoryOf(project) === repository }),
     });

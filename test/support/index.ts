@@ -26,7 +26,6 @@ export const HITS: HitOptions = {
   timezone: "UTC",
   style: {
     timezone: "UTC",
-    clean: (text) => text,
     nameOf: ({ name }) => name,
     shortId: ({ id }) => id.slice(0, 8),
   },

@@ -30,7 +30,7 @@ const PENALTY = 0.002;
 const CHAT_STEP = 6;
 /** A repository with fewer answers says nothing when it is left out. */
 const GROUP_LEAST = 12;
-const STYLE = { clean: (text: string) => text, nameOf: () => undefined, shortId: () => "" };
+const STYLE = { nameOf: () => undefined, shortId: () => "" };
 
 /** The units of a question, by their features, and which of them answer. */
 interface List {
