@@ -11,7 +11,7 @@
 import { describeArchive, removeArchive } from "../lib/archive/archive.ts";
 import { updateCopies } from "../lib/archive/copies.ts";
 import { SessionMemoryError } from "../lib/base/errors.ts";
-import { counted, unbroken } from "../lib/base/text.ts";
+import { counted, oneLine, unbroken } from "../lib/base/text.ts";
 import {
   ANY_WORDS,
   confirm,
@@ -50,7 +50,7 @@ import { hasPromptsAlone } from "../lib/hosts/blocks.ts";
 import type { Host } from "../lib/hosts/host.ts";
 import { findHost } from "../lib/hosts/hosts.ts";
 import { olderInstalls } from "../lib/index/former-index.ts";
-import { oneLine, redact } from "../lib/redact/redact.ts";
+import { redact } from "../lib/redact/redact.ts";
 import { fitting } from "../lib/sessions/gate.ts";
 import { projectKey } from "../lib/sessions/project.ts";
 import { heldShared } from "../lib/share/shared-sessions.ts";

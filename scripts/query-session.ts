@@ -9,11 +9,11 @@
  */
 
 import { SessionMemoryError } from "../lib/base/errors.ts";
+import { defuse } from "../lib/base/text.ts";
 import { note, type Run, runScript, toggle, usageError } from "../lib/cli.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { formatCost } from "../lib/model/spend.ts";
 import { querySession } from "../lib/naming/question.ts";
-import { defuse } from "../lib/redact/redact.ts";
 import { findPlace } from "../lib/share/find-place.ts";
 
 const USAGE = `\

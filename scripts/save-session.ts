@@ -11,6 +11,7 @@ import { resolve } from "node:path";
 import { describeError, SessionMemoryError } from "../lib/base/errors.ts";
 import { changedAt } from "../lib/base/files.ts";
 import { logEvent } from "../lib/base/output.ts";
+import { oneLine } from "../lib/base/text.ts";
 import { formatDate, formatLocal, systemTimezone } from "../lib/base/time.ts";
 import { integer, type Run, refuseTogether, runScript, text, toggle, usageError, warn } from "../lib/cli.ts";
 import { type Config, defaultConfig, expandPath, type Paths } from "../lib/config/config.ts";
@@ -28,7 +29,7 @@ import {
   timeSlug,
   writeNote,
 } from "../lib/naming/note.ts";
-import { oneLine, redact } from "../lib/redact/redact.ts";
+import { redact } from "../lib/redact/redact.ts";
 import { metaFile, RULES, readMeta } from "../lib/sessions/meta.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { readTitles } from "../lib/sessions/titles.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { HEADINGS } from "../lib/base/text.ts";
-import { countRedactions, oneLine, redact, redactor } from "../lib/redact/redact.ts";
+import { HEADINGS, oneLine } from "../lib/base/text.ts";
+import { countRedactions, redact, redactor } from "../lib/redact/redact.ts";
 import { chain, claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { readEntries } from "./support/entries.ts";
 import { temporaryHome, writeClaude } from "./support/home.ts";

@@ -1,8 +1,7 @@
 /** Makes the account of a session from its rows, in one pass: requests, decisions, prohibitions and work. */
 
-import { folderName, unbroken } from "../base/text.ts";
+import { folderName, oneLine, unbroken } from "../base/text.ts";
 import type { Row, Said, ToolCall } from "../hosts/session.ts";
-import { oneLine } from "../redact/redact.ts";
 import { exchangesIn } from "../transcripts/exchanges.ts";
 import { findCommits, judgeCommand } from "../transcripts/outcome.ts";
 import { tally } from "../transcripts/tally.ts";

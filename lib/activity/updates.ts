@@ -6,11 +6,10 @@
 import { isAbsolute, relative, resolve } from "node:path";
 import { type NewsOf, newsSince, readNews } from "../archive/news.ts";
 import { statPath } from "../base/files.ts";
-import { onMachine, sharedReference, shortId } from "../base/text.ts";
+import { oneLine, onMachine, sharedReference, shortId } from "../base/text.ts";
 import { pastTime } from "../base/time.ts";
 import type { PathsWithRules, Settings } from "../config/config.ts";
 import type { Said, Session, Viewer } from "../hosts/session.ts";
-import { oneLine } from "../redact/redact.ts";
 import { exclusionBy } from "../sessions/gate.ts";
 import { directoryHere, projectDirectories } from "../sessions/project.ts";
 import { sharedBy } from "../sessions/pulled.ts";

@@ -1,4 +1,4 @@
-/** Shortens, counts and quotes text for display; measures the distance between two words; hashes. */
+/** Shortens, counts, quotes and defuses text for display; measures the distance between two words; hashes. */
 
 import type { Hash } from "node:crypto";
 
@@ -272,4 +272,28 @@ export function rangesOf(numbers: Iterable<number>, apart = 1): [from: number, t
 /** Returns a range as places name it. */
 export function formatRange(from: number, to: number): string {
   return from === to ? `${from}` : `${from}-${to}`;
+}
+
+/**
+ * Puts a redacted text on one line of at most `max` code points: white space folded, and nothing in it that could be taken
+ * for structure of the block it is put into (tags, our own headings, list marks, code fences).
+ */
+export function oneLine(text: string, max: number): string {
+  return truncate(withoutStructure(folded(text).replace(/^(?:[-*+!>#|]{1,6} )+/, "")), max);
+}
+
+/** Puts redacted code, which is quoted after this, on one line as `oneLine` does; its first signs stay: `+ added`. */
+export function oneLineOfCode(code: string, max: number): string {
+  return truncate(withoutStructure(folded(code)), max);
+}
+
+const HEADING = new RegExp(`\\[(?=(?:${HEADINGS.join("|")})\\b)([^\\]]{0,200})\\]?`, "gi");
+
+function withoutStructure(line: string): string {
+  return defuse(line.replace(/`{3,}/g, "`"));
+}
+
+/** Defuses tags, the tokens that models read as a turn's border (`<|im_start|>`), and our own headings. */
+export function defuse(text: string): string {
+  return text.replace(/<(?=[A-Za-z/!?]|[|｜]\S)/g, "‹").replace(HEADING, "($1)");
 }

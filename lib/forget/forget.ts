@@ -6,6 +6,7 @@
 import { updateCopies } from "../archive/copies.ts";
 import { SessionMemoryError } from "../base/errors.ts";
 import { hasContent } from "../base/files.ts";
+import { oneLine } from "../base/text.ts";
 import {
   defaultSettings,
   EXCLUDE_KEYS,
@@ -21,7 +22,7 @@ import { takeFormerIndex } from "../index/former-index.ts";
 import { ensureIndex, withIndex } from "../index/freshness.ts";
 import { heldSessions } from "../index/held-sessions.ts";
 import { forgetProgress, readAllProgress } from "../index/index-state.ts";
-import { oneLine, redact } from "../redact/redact.ts";
+import { redact } from "../redact/redact.ts";
 import { isBeginning } from "../sessions/references.ts";
 import type { Held } from "../sessions/resolve.ts";
 import { readmitForgotten, withdrawForgotten } from "../share/share-state.ts";

@@ -5,13 +5,12 @@
 
 import { isAbsolute, join, relative } from "node:path";
 import { readText, statPath } from "../base/files.ts";
-import { baseName } from "../base/text.ts";
+import { baseName, oneLine } from "../base/text.ts";
 import type { Done } from "../hosts/session.ts";
 import { isChange, onlyChanges } from "../hosts/tool-call.ts";
 import type { IndexedSession } from "../index/index-state.ts";
 import { readDone, type Stored } from "../index/stored-rows.ts";
 import { takesBack } from "../language/speech.ts";
-import { oneLine } from "../redact/redact.ts";
 import type { ShownRow } from "../search/rows.ts";
 import { projectDirectories, projectKey } from "../sessions/project.ts";
 import type { Store } from "../store/store.ts";

@@ -1,7 +1,7 @@
 /** Finds what was done about a file, an error or a command, or at a time, as lines to print. */
 
 import { countPoints, cutLine, joinFacts, type Line, linesWithin, type Part } from "../base/output.ts";
-import { counted, truncate } from "../base/text.ts";
+import { counted, oneLine, truncate } from "../base/text.ts";
 import type { Config } from "../config/config.ts";
 import type { Done } from "../hosts/session.ts";
 import { isChange } from "../hosts/tool-call.ts";
@@ -9,7 +9,6 @@ import { type IndexedSession, SESSION_COLUMNS, toIndexedSession } from "../index
 import { readDone, type Stored } from "../index/stored-rows.ts";
 import { gist, readReply } from "../language/speech.ts";
 import { contentWords } from "../language/words.ts";
-import { oneLine } from "../redact/redact.ts";
 import { type ChunkFilter, filterSelect } from "../search/candidates.ts";
 import type { Hit } from "../search/hit.ts";
 import {

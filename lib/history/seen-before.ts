@@ -1,13 +1,12 @@
 /** Seen before: what ended an error in earlier sessions, said at the moment when a command fails with it again. */
 
 import { errorKeys } from "../base/error-lines.ts";
-import { counted, headed, projectName, quote, quoteCode, quoteName } from "../base/text.ts";
+import { counted, headed, oneLineOfCode, projectName, quote, quoteCode, quoteName } from "../base/text.ts";
 import { formatAge } from "../base/time.ts";
 import type { Done } from "../hosts/session.ts";
 import { isChange } from "../hosts/tool-call.ts";
 import type { IndexedSession } from "../index/index-state.ts";
 import { ROW_COLUMNS, readDone, type Stored, toDone } from "../index/stored-rows.ts";
-import { oneLineOfCode } from "../redact/redact.ts";
 import type { Store } from "../store/store.ts";
 import { commandKey, findProgram, shellParts, shellWords } from "./commands.ts";
 import {

@@ -9,7 +9,7 @@ import { failingLast, stillOpen } from "../account/open.ts";
 import { type Block, fit } from "../base/fit.ts";
 import { countPoints } from "../base/output.ts";
 import { ownCommand } from "../base/runtime.ts";
-import { counted, onMachine, quote, quoted, quoteName, shortId } from "../base/text.ts";
+import { counted, oneLine, onMachine, quote, quoted, quoteName, shortId } from "../base/text.ts";
 import { formatMinute } from "../base/time.ts";
 import { LABEL, PLACES } from "../hosts/handed.ts";
 import type { Row, Said, Session } from "../hosts/session.ts";
@@ -23,7 +23,6 @@ import {
   type Observation,
   openThreads,
 } from "../observe/observations.ts";
-import { oneLine } from "../redact/redact.ts";
 
 /** The sources of the page. */
 interface HandedOver {

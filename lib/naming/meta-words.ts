@@ -3,14 +3,13 @@
 import { makeAccount } from "../account/account.ts";
 import { describeError, type ErrorType, SessionMemoryError } from "../base/errors.ts";
 import { isRecord, numberOf } from "../base/json.ts";
-import { projectName, splitWords, takeStart, truncate } from "../base/text.ts";
+import { oneLine, projectName, splitWords, takeStart, truncate } from "../base/text.ts";
 import { formatDate } from "../base/time.ts";
 import type { PathsWithRules, Settings } from "../config/config.ts";
 import type { Entry, Session } from "../hosts/session.ts";
 import { readMeaning } from "../language/meaning.ts";
 import { gist, spokenText } from "../language/speech.ts";
 import type { CompleteJson } from "../model/answers.ts";
-import { oneLine } from "../redact/redact.ts";
 import { RULES, type SessionMeta } from "../sessions/meta.ts";
 import { isMessage, toRows } from "../transcripts/calls.ts";
 import { readHead } from "../transcripts/head.ts";

@@ -3,12 +3,11 @@
 import { makeAccount, type Part } from "../account/account.ts";
 import { fit } from "../base/fit.ts";
 import { countPoints, type Line, type Part as Piece } from "../base/output.ts";
-import { counted, listed, truncate } from "../base/text.ts";
+import { counted, listed, oneLine, truncate } from "../base/text.ts";
 import { formatMinute } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
 import type { Row, Said } from "../hosts/session.ts";
 import { contentWords } from "../language/words.ts";
-import { oneLine } from "../redact/redact.ts";
 
 interface OutlineOptions {
   /** IANA name. */

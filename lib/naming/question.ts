@@ -1,11 +1,10 @@
 /** Asks a model about one session, and checks what it cites. */
 
-import { takeStart } from "../base/text.ts";
+import { defuse, takeStart } from "../base/text.ts";
 import type { Settings } from "../config/config.ts";
 import { placeOnDisk } from "../hosts/packed.ts";
 import type { Session } from "../hosts/session.ts";
 import type { CompleteJson } from "../model/answers.ts";
-import { defuse } from "../redact/redact.ts";
 import { toRows } from "../transcripts/calls.ts";
 import { readRules } from "../transcripts/rules.ts";
 import { readActiveBranch } from "../transcripts/tree.ts";

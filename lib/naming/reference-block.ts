@@ -6,12 +6,21 @@
 import { fit } from "../base/fit.ts";
 import { countPoints } from "../base/output.ts";
 import { ownCommand } from "../base/runtime.ts";
-import { counted, headed, onMachine, quote, quoted, quoteName, shortId, truncate } from "../base/text.ts";
+import {
+  counted,
+  headed,
+  oneLine,
+  onMachine,
+  quote,
+  quoted,
+  quoteName,
+  shortId,
+  truncate,
+} from "../base/text.ts";
 import { formatAge, formatMinute } from "../base/time.ts";
 import type { PathsWithRules, Settings } from "../config/config.ts";
 import type { Session } from "../hosts/session.ts";
 import type { Observation } from "../observe/observations.ts";
-import { oneLine } from "../redact/redact.ts";
 import type { SessionMeta } from "../sessions/meta.ts";
 import type { Candidate } from "../sessions/resolve.ts";
 import type { Rules } from "../transcripts/rules.ts";

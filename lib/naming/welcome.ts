@@ -5,13 +5,12 @@
 import { FIRST_LOOK_MS } from "../activity/look.ts";
 import { changedAt, changedMs } from "../base/files.ts";
 import { ownCommand } from "../base/runtime.ts";
-import { FOREIGN_LABEL, quote, quoted, sharedReference, shortId } from "../base/text.ts";
+import { FOREIGN_LABEL, oneLine, quote, quoted, sharedReference, shortId } from "../base/text.ts";
 import { DAY_MS, formatAge } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import type { Entry, Session } from "../hosts/session.ts";
 import { splitWords } from "../language/words.ts";
-import { oneLine } from "../redact/redact.ts";
 import { storedTranscripts } from "../sessions/found.ts";
 import { metaFile, RULES, readMeta } from "../sessions/meta.ts";
 import type { TranscriptFile } from "../sessions/places.ts";

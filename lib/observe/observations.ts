@@ -5,11 +5,10 @@
  * rules, reflection, rendering) works on the `Memory` that `foldLedger` returns.
  */
 
-import { formatRange, rangesOf, sha256, withoutMiddle } from "../base/text.ts";
+import { formatRange, oneLine, rangesOf, sha256, withoutMiddle } from "../base/text.ts";
 import { formatMinute, systemTimezone } from "../base/time.ts";
 import type { Entry, Row } from "../hosts/session.ts";
 import { estimateTokens } from "../language/tokens.ts";
-import { oneLine } from "../redact/redact.ts";
 
 export type Priority = "red" | "yellow" | "green";
 

@@ -6,13 +6,12 @@
  * the earlier ones in state.db, so that rewound ones are gone.
  */
 
-import { folded } from "../base/text.ts";
+import { folded, oneLine } from "../base/text.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import type { Entry, Session } from "../hosts/session.ts";
 import { sentences, spokenText } from "../language/speech.ts";
 import { standingSentences } from "../language/standing.ts";
 import { contentWords } from "../language/words.ts";
-import { oneLine } from "../redact/redact.ts";
 import { sessionProject } from "../sessions/project.ts";
 import { sessionPlace } from "../sessions/sessions.ts";
 import { readRules } from "../transcripts/rules.ts";

@@ -5,7 +5,7 @@
  * Most sessions begin where nothing was laid down: the words of rules are loaded only where something was.
  */
 
-import { headed, quote, shortId } from "../base/text.ts";
+import { headed, oneLine, quote, shortId } from "../base/text.ts";
 import { formatDate } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { folderInProject, realDirectory } from "../sessions/project.ts";
@@ -190,9 +190,8 @@ export async function standingText(
     ({ mark }) => mark.sessionId !== id && (since === "" || mark.at > since),
   );
   if (heard.length === 0) return undefined;
-  const [{ readRules }, { oneLine }, { fit }] = await Promise.all([
+  const [{ readRules }, { fit }] = await Promise.all([
     import("../transcripts/rules.ts"),
-    import("../redact/redact.ts"),
     import("../base/fit.ts"),
   ]);
   const { clean } = readRules(paths.rules);

@@ -4,7 +4,7 @@
  */
 
 import { SessionMemoryError } from "../base/errors.ts";
-import { folded, HEADINGS, shortDigest, truncate } from "../base/text.ts";
+import { shortDigest } from "../base/text.ts";
 import { replaceSecrets } from "./secrets.ts";
 
 /** Raised with every change of the rules that redacts more; texts stored before are redacted again. */
@@ -58,30 +58,6 @@ export function redactor(extra: readonly string[]): Redactor {
     }
   });
   return (text, taken) => patterns.reduce(replaceOutsideMarkers, redact(text, taken));
-}
-
-/**
- * Puts a redacted text on one line of at most `max` code points: white space folded, and nothing in it that could be taken
- * for structure of the block it is put into (tags, our own headings, list marks, code fences).
- */
-export function oneLine(text: string, max: number): string {
-  return truncate(withoutStructure(folded(text).replace(/^(?:[-*+!>#|]{1,6} )+/, "")), max);
-}
-
-/** Puts redacted code, which is quoted after this, on one line as `oneLine` does; its first signs stay: `+ added`. */
-export function oneLineOfCode(code: string, max: number): string {
-  return truncate(withoutStructure(folded(code)), max);
-}
-
-const HEADING = new RegExp(`\\[(?=(?:${HEADINGS.join("|")})\\b)([^\\]]{0,200})\\]?`, "gi");
-
-function withoutStructure(line: string): string {
-  return defuse(line.replace(/`{3,}/g, "`"));
-}
-
-/** Defuses tags, the tokens that models read as a turn's border (`<|im_start|>`), and our own headings. */
-export function defuse(text: string): string {
-  return text.replace(/<(?=[A-Za-z/!?]|[|｜]\S)/g, "‹").replace(HEADING, "($1)");
 }
 
 function replaceOutsideMarkers(text: string, pattern: RegExp): string {

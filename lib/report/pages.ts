@@ -1,7 +1,7 @@
 /** Renders a session as a page, with an anchor for the line of each row, or an overview that links the pages of several. */
 
 import { plainText } from "../base/output.ts";
-import { counted } from "../base/text.ts";
+import { counted, oneLine } from "../base/text.ts";
 import { formatLocal, formatMinute } from "../base/time.ts";
 import { hasPromptsAlone } from "../hosts/blocks.ts";
 import { hostName } from "../hosts/hosts.ts";
@@ -10,7 +10,6 @@ import { isChange } from "../hosts/tool-call.ts";
 import { outline } from "../naming/outline.ts";
 import { isOpen, MARKS, type Memory } from "../observe/observations.ts";
 import { holds, type StandingRule } from "../observe/standing-rules.ts";
-import { oneLine } from "../redact/redact.ts";
 import type { SessionMeta } from "../sessions/meta.ts";
 import { callText, cutInside, describeInside, outcomeWord } from "../transcripts/log.ts";
 import type { Rules } from "../transcripts/rules.ts";

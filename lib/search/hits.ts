@@ -4,12 +4,12 @@
  */
 
 import { countPoints } from "../base/output.ts";
+import { oneLine } from "../base/text.ts";
 import type { LineSpan } from "../hosts/session.ts";
 import { subjectLine } from "../index/chunk-text.ts";
 import type { IndexedSession } from "../index/index-state.ts";
 import { readTimeCues } from "../language/times.ts";
 import { contentWords, foldText, isAskingWord, splitWords } from "../language/words.ts";
-import { oneLine } from "../redact/redact.ts";
 import type { Store } from "../store/store.ts";
 import { saidIn, sessionsWithCopy } from "./candidates.ts";
 import { chooseUnits, toShownRows } from "./choose.ts";

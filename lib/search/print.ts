@@ -1,12 +1,11 @@
 /** Formats hits as lines within a budget of code points: the rows that answer, one line a hit, or one line a session. */
 
 import { countPoints, cutLine, joinFacts, type Line, linesWithin, type Part } from "../base/output.ts";
-import { counted, formatRange } from "../base/text.ts";
+import { counted, formatRange, oneLine } from "../base/text.ts";
 import { formatLocal, formatMinute } from "../base/time.ts";
 import type { Participants } from "../config/config.ts";
 import type { Done } from "../hosts/session.ts";
 import { isFiller } from "../language/speech.ts";
-import { oneLine } from "../redact/redact.ts";
 import {
   describeSubject,
   type Explanation,

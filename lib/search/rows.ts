@@ -1,6 +1,7 @@
 /** Reads the rows of part of a session from the index: their words, deeds, lines and exchanges. */
 
 import type { Part } from "../base/output.ts";
+import { oneLine } from "../base/text.ts";
 import { formatMinute } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
 import type { Done, LineSpan, Outcome, Said, Speaker } from "../hosts/session.ts";
@@ -8,7 +9,6 @@ import { isOfFiles } from "../hosts/tool-call.ts";
 import { joinContent } from "../index/chunk-text.ts";
 import { type IndexedSession, rewoundLines } from "../index/index-state.ts";
 import { joinParts, type Stored } from "../index/stored-rows.ts";
-import { oneLine } from "../redact/redact.ts";
 import type { Store } from "../store/store.ts";
 import { type IndexedChunk, readChunksAfter, readExchangesBeside, saidIn } from "./candidates.ts";
 

@@ -8,10 +8,11 @@
 import { basename, resolve } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { statPath } from "../base/files.ts";
+import { oneLine } from "../base/text.ts";
 import { formatAge } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import type { LineRange, Session, SessionKey } from "../hosts/session.ts";
-import { oneLine, redact } from "../redact/redact.ts";
+import { redact } from "../redact/redact.ts";
 import { findTranscripts } from "./found.ts";
 import { agentByPlace, cleanName, metaFile, readMeta, type SessionMeta } from "./meta.ts";
 import type { TranscriptFile } from "./places.ts";

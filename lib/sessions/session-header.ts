@@ -1,11 +1,10 @@
 /** Says which session is shown: on the line above its log, and in JSON. Loaded by every reader, so it lists nothing. */
 
 import type { Line } from "../base/output.ts";
-import { onMachine } from "../base/text.ts";
+import { oneLine, onMachine } from "../base/text.ts";
 import { hasPromptsAlone } from "../hosts/blocks.ts";
 import { placeOnDisk } from "../hosts/packed.ts";
 import type { Session } from "../hosts/session.ts";
-import { oneLine } from "../redact/redact.ts";
 import type { Rules } from "../transcripts/rules.ts";
 
 const TITLE_MAX = 160; // a header has a line of its own

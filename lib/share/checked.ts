@@ -4,12 +4,12 @@
  */
 
 import { type JsonRecord, recordOf } from "../base/json.ts";
-import { shortHash } from "../base/text.ts";
+import { oneLine, shortHash } from "../base/text.ts";
 import type { Outcome, Row } from "../hosts/session.ts";
 import { AGENTS } from "../hosts/table.ts";
 import { CALL_KINDS } from "../hosts/tool-call.ts";
 import { isBefore } from "../index/stored-rows.ts";
-import { oneLine, redact, redactor } from "../redact/redact.ts";
+import { redact, redactor } from "../redact/redact.ts";
 import type { HubRow } from "./hub.ts";
 import type { SharedSession } from "./hub-list.ts";
 import { EXCHANGE_MAX_ROWS } from "./hub-schema.ts";

@@ -8,10 +8,10 @@
  */
 
 import { isAbsolute } from "node:path";
+import { oneLine } from "../base/text.ts";
 import { DAY_MS } from "../base/time.ts";
 import { type Config, currentExclude } from "../config/config.ts";
 import { statUnpacked } from "../hosts/packed.ts";
-import { oneLine } from "../redact/redact.ts";
 import type { Exclusion } from "../sessions/gate.ts";
 import { readOrigin } from "../sessions/project.ts";
 import type { Store } from "../store/store.ts";

@@ -1,12 +1,11 @@
 /** Formats rows as a log, as text and as JSON: chooses rows, their parts, and as many as fit. */
 
 import { countPoints, cutLine, type Line, type Part, plainText } from "../base/output.ts";
-import { counted, withoutMiddle } from "../base/text.ts";
+import { counted, oneLine, withoutMiddle } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
 import type { Done, LineRange, Row, Said } from "../hosts/session.ts";
 import { calledAction, countChanges, isChange } from "../hosts/tool-call.ts";
-import { oneLine } from "../redact/redact.ts";
 
 /** The choice of rows. */
 export interface RowFilter {

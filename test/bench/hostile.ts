@@ -1,6 +1,7 @@
 /** Hostile texts through what every text passes: ten times the text must not cost much more than ten times the time. */
 
 import { join } from "node:path";
+import { oneLine } from "../../lib/base/text.ts";
 import type { Entry } from "../../lib/hosts/session.ts";
 import { chunkExchange, searchableRows } from "../../lib/index/chunk.ts";
 import { fullTextColumns } from "../../lib/index/chunk-text.ts";
@@ -8,7 +9,7 @@ import { conversationText } from "../../lib/naming/conversation.ts";
 import { summarizeByRule } from "../../lib/naming/meta-words.ts";
 import { sanitizeSlug } from "../../lib/naming/note.ts";
 import { observe } from "../../lib/observe/observe.ts";
-import { oneLine, redact } from "../../lib/redact/redact.ts";
+import { redact } from "../../lib/redact/redact.ts";
 import { retrieve } from "../../lib/search/retrieval.ts";
 import { findReferences } from "../../lib/sessions/references.ts";
 import { openStore } from "../../lib/store/store.ts";
