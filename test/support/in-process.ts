@@ -109,9 +109,12 @@ export async function runWithin(
 
 const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
+/** Each variable that is set costs a call of the system. */
 function setEnvironment(env: NodeJS.ProcessEnv): void {
-  for (const name of Object.keys(process.env)) if (env[name] === undefined) delete process.env[name];
-  for (const [name, value] of Object.entries(env)) if (value !== undefined) process.env[name] = value;
+  const own = { ...process.env };
+  for (const name of Object.keys(own)) if (env[name] === undefined) delete process.env[name];
+  for (const [name, value] of Object.entries(env))
+    if (value !== undefined && value !== own[name]) process.env[name] = value;
 }
 
 /** What `import.meta.main` compares with. */
