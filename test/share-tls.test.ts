@@ -75,10 +75,10 @@ describe.skipIf(!hasPostgres())("the hub's certificate", () => {
 
   const at = (host: string) => `${postgres.database.url("alice", { host })}?sslmode=disable`;
   /** Shares with a hub that answers that it has no TLS. */
-  const withoutTls = async (runtime: string[] | undefined, host: string, settings?: Partial<ShareConfig>) => {
+  const withoutTls = async (host: string, settings?: Partial<ShareConfig>) => {
     const plain = await listenAsHub((socket) => void socket.once("data", () => socket.write("N")), host);
     using alice = home(`${plain.url("alice")}?sslmode=disable`, settings);
-    const finished = await share(runtime, alice);
+    const finished = await alice.run("share");
     plain.close();
     return finished;
   };
@@ -104,21 +104,21 @@ describe.skipIf(!hasPostgres())("the hub's certificate", () => {
         using alice = make();
         expectRefused(await share(runtime, alice), WRONG);
       });
-
-      test("that is missing is refused", async () => {
-        expectRefused(await withoutTls(runtime, "localhost", { caFile: ca }), MISSING);
-      });
-
-      test.skipIf(OUTSIDE === undefined)(
-        "is asked for wherever the hub is not on this machine, whatever the URL says",
-        async () => {
-          using untrusted = home(at(OUTSIDE ?? ""));
-          expectRefused(await share(runtime, untrusted), WRONG);
-          expectRefused(await withoutTls(runtime, OUTSIDE ?? ""), MISSING);
-        },
-      );
     });
   }
+
+  test("that is missing is refused", async () => {
+    expectRefused(await withoutTls("localhost", { caFile: ca }), MISSING);
+  });
+
+  test.skipIf(OUTSIDE === undefined)(
+    "is asked for wherever the hub is not on this machine, whatever the URL says",
+    async () => {
+      using untrusted = home(at(OUTSIDE ?? ""));
+      expectRefused(await untrusted.run("share"), WRONG);
+      expectRefused(await withoutTls(OUTSIDE ?? ""), MISSING);
+    },
+  );
 
   function expectRefused({ stdout, stderr, exitCode }: Finished, message: RegExp): void {
     expect({ stdout, exitCode }).toEqual({ stdout: "", exitCode: 1 });
