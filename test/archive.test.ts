@@ -384,20 +384,19 @@ test("a damaged copy is made anew while its transcript is there, and named where
 
 test("a copy of several blocks is read from both ends as its transcript is", async () => {
   using home = temporaryHome();
-  const rows = Array.from({ length: 1500 }, (_, i) =>
+  const rows = Array.from({ length: 800 }, (_, i) =>
     claudeUser({ at: "2026-02-03T14:30:00.000Z", text: `row ${i} ${"ä word ".repeat(150)}` }),
   );
   const file = session(home, "many", { rows });
   const reading = async () => [
     await home.ok("session-reader", uuidFrom("many"), "--lines", "20"),
-    await home.ok("session-reader", `${uuidFrom("many")}:690-710`),
-    await home.ok("session-reader", uuidFrom("many"), "--grep", "row 2", "--lines", "400"),
+    await home.ok("session-reader", `${uuidFrom("many")}:390-410`),
+    await home.ok("session-reader", uuidFrom("many"), "--grep", "row 23", "--lines", "400"),
   ];
   await begin(home);
   const before = await reading();
   rmSync(file);
   expect(await reading()).toEqual(before);
-  expect(
-    statUnpacked(archivePlace(home.paths, { agent: "claude", id: uuidFrom("many") }))?.size,
-  ).toBeGreaterThan(1024 * 1024);
+  const unpacked = statUnpacked(archivePlace(home.paths, { agent: "claude", id: uuidFrom("many") }));
+  expect(unpacked?.size).toBeGreaterThan(3 * 256 * 1024); // bytes of a block
 });
