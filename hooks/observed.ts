@@ -6,9 +6,9 @@ import { quoted } from "../lib/base/text.ts";
 import { loadConfig, type Settings } from "../lib/config/config.ts";
 import { findHost } from "../lib/hosts/hosts.ts";
 import { statUnpacked } from "../lib/hosts/packed.ts";
-import { storedLedger } from "../lib/observe/handed-ledger.ts";
-import { observeSettings } from "../lib/observe/ledger.ts";
+import { observeSettings, readLedger } from "../lib/observe/ledger.ts";
 import { observationsAfterCompaction, observationsToCome } from "../lib/observe/render-observations.ts";
+import { readRules } from "../lib/transcripts/rules.ts";
 import type { Asked } from "./asked.ts";
 
 /** Claude Code takes 10,000 and shows the model a file's name in place of more; a host's own summary comes with it. */
@@ -36,7 +36,7 @@ export function announceObserved(asked: Asked): string | undefined {
 }
 
 function ledgerOf({ host: agent, session: { id, file = "" }, paths, settings }: Asked) {
-  return storedLedger({ id, agent, file }, { paths, settings });
+  return readLedger({ id, agent, file }, { paths, rules: readRules(settings) }).ledger;
 }
 
 /**

@@ -12,7 +12,7 @@ import { onMachine, quoted, shortId } from "../lib/base/text.ts";
 import { integer, note, type Run, runScript, toggle } from "../lib/cli.ts";
 import { REQUEST } from "../lib/hosts/handed.ts";
 import { handoffPage } from "../lib/naming/handoff.ts";
-import { storedLedger } from "../lib/observe/handed-ledger.ts";
+import { readLedger } from "../lib/observe/ledger.ts";
 import { findPlace } from "../lib/share/find-place.ts";
 import { toRows } from "../lib/transcripts/calls.ts";
 import { readActiveBranch } from "../lib/transcripts/tree.ts";
@@ -62,7 +62,7 @@ async function main({
   const said = toRows(
     readActiveBranch(session.file, { rules, results: isJudged, parentId: session.parentId }),
   );
-  const ledger = storedLedger(session, { paths, settings });
+  const { ledger } = readLedger(session, { paths, rules });
   const page = handoffPage(
     { session, rows: said, ledger },
     { maxChars, timezone: settings.timezone, clean: rules.clean },

@@ -190,7 +190,7 @@ async function describeLines(
   const lines = sessionLines({ written, session, meta: known, answer }, style);
   if (shared) return lines;
   if (name === HAND_OVER && question === undefined) {
-    lines.push(...(await handOverLines(session, { ...options, clean: options.rules.clean })));
+    lines.push(...(await handOverLines(session, options)));
   }
   const found = await findAncestors(session, ancestors, options);
   for (const [index, ancestor] of found.entries()) {

@@ -184,17 +184,14 @@ const OPEN_MAX = 6;
 const RECENT_MAX = 8;
 const FILES_MAX = 12;
 
-interface HandOverOptions {
-  paths: PathsWithRules;
-  settings: Settings;
-  clean: (text: string) => string;
-}
-
 /**
  * Returns what a session leaves to the one that goes on with its work: open threads, rules in force, the last notes. None
  * when nothing was observed.
  */
-export async function handOverLines(session: Session, options: HandOverOptions): Promise<string[]> {
+export async function handOverLines(
+  session: Session,
+  options: { paths: PathsWithRules; settings: Settings },
+): Promise<string[]> {
   const [{ foldLedger, isOpen, MARKS, openThreads }, { handedLedger }] = await Promise.all([
     import("../observe/observations.ts"),
     import("../observe/handed-ledger.ts"),
@@ -205,8 +202,8 @@ export async function handOverLines(session: Session, options: HandOverOptions):
   const listed = new Set([...threads, ...rules]);
   const recent = memory.observations.filter((item) => !listed.has(item)).slice(-RECENT_MAX);
   const line = (label: string) => (item: Observation) =>
-    `- ${label}: ${MARKS[item.priority]} ${quote(truncate(options.clean(item.text), TEXT_CHARS))}`;
-  const files = [...memory.files.modified].slice(-FILES_MAX).map((path) => options.clean(path));
+    `- ${label}: ${MARKS[item.priority]} ${quote(truncate(item.text, TEXT_CHARS))}`;
+  const files = [...memory.files.modified].slice(-FILES_MAX);
   return [
     ...rules.slice(-OPEN_MAX).map(line("holds")),
     ...[...threads].slice(-OPEN_MAX).map(line("open")),

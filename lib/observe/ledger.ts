@@ -31,13 +31,13 @@ import {
 } from "../base/json.ts";
 import { WRITER_WAIT_MS, withLock } from "../base/locks.ts";
 import type { ObserveSettings, Paths } from "../config/config.ts";
-import type { Format } from "../hosts/format.ts";
 import { findFormat } from "../hosts/hosts.ts";
 import { recordsIn } from "../hosts/lines.ts";
 import type { Entry, Session } from "../hosts/session.ts";
 import { type ForgetIn, type Forgetting, type Found, withExistingState, withState } from "../store/state.ts";
-import { type ForgottenTest, recordTest } from "../transcripts/forgotten.ts";
-
+import { recordTest } from "../transcripts/forgotten.ts";
+import type { Rules } from "../transcripts/rules.ts";
+import { sessionCleaner } from "../transcripts/transcript.ts";
 import { conversationTree } from "../transcripts/tree.ts";
 import type { Ledger, LedgerRecord, Observation, ObservedRecord } from "./observations.ts";
 
@@ -59,11 +59,14 @@ export function ledgerStem(sessionId: string): string {
 }
 
 /** Returns the records of a ledger file, and the number of damaged lines; empty without a file. */
-export function readLedgerFile(file: string): { records: LedgerRecord[]; skipped: number } {
+export function readLedgerFile(
+  file: string,
+  parse: (value: unknown) => LedgerRecord | undefined = parseLedgerRecord,
+): { records: LedgerRecord[]; skipped: number } {
   const text = readIfExists(file) ?? "";
   // What no newline ends is still being written, or was torn.
   const lines = text.split("\n").slice(0, -1).filter(Boolean);
-  const records = lines.flatMap((line) => parseLedgerRecord(parseRecord(line)) ?? []);
+  const records = lines.flatMap((line) => parse(parseRecord(line)) ?? []);
   return { records, skipped: lines.length - records.length };
 }
 
@@ -80,28 +83,31 @@ export function appendLedgerFile(file: string, record: LedgerRecord): void {
   }
 }
 
+interface Reading {
+  paths: Pick<Paths, "observations">;
+  rules: Rules;
+  /** The conversation, to whose lines the records of a fork move. @default none */
+  entries?: readonly Entry[];
+  leafId?: string | undefined;
+}
+
 /**
- * The ledger of a session: its file's records, after the ones that the session itself holds on its active branch.
- * What the file says of lines that the session's own records cover already counts once.
+ * Returns the ledger of a session: its file's records, after the ones that the session itself holds on its active branch; redacted
+ * by the rules of today and by what the session has since announced, without the texts that config.json keeps out. What the file
+ * says of lines that the session's own records cover already counts once.
  */
 export function readLedger(
   session: Pick<Session, "id" | "agent" | "file">,
-  {
-    paths,
-    rules,
-    entries,
-    leafId,
-  }: {
-    paths: Pick<Paths, "observations">;
-    rules: ForgottenTest;
-    entries: readonly Entry[];
-    leafId?: string | undefined;
-  },
+  { paths, rules, entries = [], leafId }: Reading,
 ): { ledger: Ledger; skipped: number } {
-  const { records, skipped } = readLedgerFile(ledgerFile(paths, session.id));
-  const format = findFormat(session.agent);
-  if (!format.kept) return { ledger: records, skipped };
-  const own = ledgerFromData(readKept(session, { format, rules, at: leafId }), entries);
+  const clean = sessionCleaner(session.file, rules);
+  const parse = (value: unknown) =>
+    parseLedgerRecord(rules.hasPatterns ? scrub(value, rules.hasText).value : value, clean);
+  const { records, skipped } = readLedgerFile(ledgerFile(paths, session.id), parse);
+  const own = relocateLedger(
+    readKept(session, { rules, at: leafId }).flatMap((data) => parse(data) ?? []),
+    entries,
+  );
   const reach = Math.max(0, ...own.map((record) => (record.kind === "observed" ? record.coversTo : 0)));
   // After starting over, the session's own records are dropped too, so nothing occurs twice.
   const restart = records.findLastIndex((record) => record.kind === "dropped" && record.ids === "all");
@@ -112,23 +118,19 @@ export function readLedger(
   return { ledger: [...own, ...further], skipped };
 }
 
-/** Returns a ledger from the data of the entries that a session holds, in branch order; other data is passed over. */
-export function ledgerFromData(data: readonly unknown[], entries: readonly Entry[]): Ledger {
-  const records = data.flatMap((item) => parseLedgerRecord(item) ?? []);
-  return relocateLedger(records, entries);
-}
-
+/** Returns what the entries of ours hold that are on the branch of a row, in its order. */
 function readKept(
   { file, agent }: Pick<Session, "file" | "agent">,
-  { format, rules, at }: { format: Format; rules: ForgottenTest; at: string | undefined },
+  { rules, at }: { rules: Rules; at: string | undefined },
 ): unknown[] {
+  const format = findFormat(agent);
+  if (!format.kept) return [];
   const found: { id: string; data: unknown }[] = [];
   const tree = conversationTree(format);
   const isForgotten = recordTest(agent, format, rules);
   for (const record of recordsIn(file)) {
     const id = tree.add(record);
-    const data =
-      isForgotten(record) || id === undefined ? undefined : format.kept?.(record, LEDGER_ENTRY_TYPE);
+    const data = isForgotten(record) ? undefined : format.kept(record, LEDGER_ENTRY_TYPE);
     if (id !== undefined && data !== undefined) found.push({ id, data });
   }
   const isLive = tree.liveFrom(at);
@@ -143,15 +145,15 @@ function endsTorn(descriptor: number): boolean {
   return last[0] !== 10;
 }
 
-/** Returns a value read from a ledger as a record; undefined for another value. */
-export function parseLedgerRecord(value: unknown): LedgerRecord | undefined {
+/** Returns a value read from a ledger as a record, its texts redacted; undefined for another value. */
+export function parseLedgerRecord(value: unknown, clean = (text: string) => text): LedgerRecord | undefined {
   if (!isRecord(value)) return undefined;
   const { kind, files } = value;
   const text = (key: string) => stringOf(value[key]) ?? "";
   if (kind === "dropped") {
     return { kind, ids: value.ids === "all" ? "all" : stringsOf(value.ids), reason: text("reason") };
   }
-  const observations = arrayOf(value.observations).flatMap((item) => parseObservation(item) ?? []);
+  const observations = arrayOf(value.observations).flatMap((item) => parseObservation(item, clean) ?? []);
   const [by, focus, coversToId] = [text("by"), text("focus"), text("coversToId")];
   if (kind === "reflected") {
     const tokens = numberOf(value.tokens) ?? 0;
@@ -163,17 +165,24 @@ export function parseLedgerRecord(value: unknown): LedgerRecord | undefined {
   const record: ObservedRecord = { kind, observations, coversTo, covers: text("covers"), by };
   if (coversToId) record.coversToId = coversToId;
   if (Array.isArray(value.closes)) record.closes = stringsOf(value.closes);
-  if (isRecord(files)) record.files = { read: stringsOf(files.read), modified: stringsOf(files.modified) };
+  const paths = (of: unknown) => stringsOf(of).map(clean);
+  if (isRecord(files)) record.files = { read: paths(files.read), modified: paths(files.modified) };
   return record;
 }
 
-function parseObservation(value: unknown): Observation | undefined {
+function parseObservation(value: unknown, clean: (text: string) => string): Observation | undefined {
   if (!isRecord(value)) return undefined;
   const { priority } = value;
   const [id, text] = [stringOf(value.id), stringOf(value.text)];
   if (!id || !text || (priority !== "red" && priority !== "yellow" && priority !== "green")) return undefined;
   const sources = arrayOf(value.sources).filter((line) => typeof line === "number");
-  const observation: Observation = { id, at: stringOf(value.at) ?? null, priority, text, sources };
+  const observation: Observation = {
+    id,
+    at: stringOf(value.at) ?? null,
+    priority,
+    text: clean(text),
+    sources,
+  };
   for (const key of ["local", "subject"] as const) {
     const own = stringOf(value[key]);
     if (own) observation[key] = own;
@@ -189,7 +198,7 @@ function parseObservation(value: unknown): Observation | undefined {
  *
  * In a fork the rows up to a record are one unbroken path, so a moved record covers all lines up to its place.
  */
-function relocateLedger(ledger: Ledger, entries: readonly Entry[]): Ledger {
+export function relocateLedger(ledger: Ledger, entries: readonly Entry[]): Ledger {
   const lineOf = new Map<string, number>();
   for (const { id, line } of entries) if (id !== undefined && !lineOf.has(id)) lineOf.set(id, line);
   const endOf = ({ coversTo, coversToId = "" }: ObservedRecord) => lineOf.get(coversToId) ?? coversTo;
@@ -205,21 +214,6 @@ function relocateLedger(ledger: Ledger, entries: readonly Entry[]): Ledger {
     if (record.kind === "reflected") return { ...record, observations };
     const coversTo = endOf(record);
     return { ...record, observations, coversTo, covers: `1-${coversTo}` };
-  });
-}
-
-/** Returns a ledger redacted by the rules of today, which may be newer than what was noted, and by what its session has since announced. */
-export function redactLedger(ledger: Ledger, clean: (text: string) => string): Ledger {
-  return ledger.map((record): LedgerRecord => {
-    if (record.kind === "dropped") return record;
-    const observations = record.observations.map((item) => ({ ...item, text: clean(item.text) }));
-    if (record.kind === "reflected" || !record.files) return { ...record, observations };
-    const { read, modified } = record.files;
-    return {
-      ...record,
-      observations,
-      files: { read: read.map(clean), modified: modified.map(clean) },
-    };
   });
 }
 

@@ -1,7 +1,6 @@
 /** Observes one session into its ledger file, under a lock, resumably, backing off after failures; or plans that for a dry run. */
 
 import { describeError, hasCode, SessionMemoryError } from "../base/errors.ts";
-import { scrub } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
 import type { ObserveSettings, PathsWithRules, Settings } from "../config/config.ts";
 import { statUnpacked } from "../hosts/packed.ts";
@@ -12,17 +11,14 @@ import { redactor } from "../redact/redact.ts";
 import { currentExclusion } from "../sessions/gate.ts";
 import { isStillVisible } from "../sessions/sessions.ts";
 import type { Rules } from "../transcripts/rules.ts";
-import { sessionCleaner } from "../transcripts/transcript.ts";
 import { readActiveBranch } from "../transcripts/tree.ts";
 import {
   appendLedgerFile,
   ledgerFile,
   noteAttempt,
   observeSettings,
-  parseLedgerRecord,
   readBackoff,
   readLedger,
-  redactLedger,
 } from "./ledger.ts";
 import { foldLedger, type Ledger, type LedgerRecord } from "./observations.ts";
 import {
@@ -230,12 +226,7 @@ export function readSessionMemory(
 ): SessionMemoryState {
   const rules = currentExclusion({ paths, settings });
   const entries = readConversation(session, { leafId, rules });
-  const { ledger: stored, skipped } = readLedger(session, { paths, rules, entries, leafId });
-  // The session's own file still holds what config.json excludes: it is left out here.
-  const shown = rules.hasPatterns
-    ? stored.flatMap((record) => parseLedgerRecord(scrub(record, rules.hasText).value) ?? [])
-    : stored;
-  const ledger = redactLedger(shown, sessionCleaner(session.file, rules));
+  const { ledger, skipped } = readLedger(session, { paths, rules, entries, leafId });
   const observing = observeSettings(paths, settings.observe);
   return { session, entries, ledger, skipped, settings: observing };
 }

@@ -7,7 +7,7 @@
 import { defaultSettings } from "../../lib/config/config.ts";
 import type { Entry } from "../../lib/hosts/session.ts";
 import type { CompleteJson } from "../../lib/model/answers.ts";
-import { ledgerFromData } from "../../lib/observe/ledger.ts";
+import { relocateLedger } from "../../lib/observe/ledger.ts";
 import { foldLedger, type Ledger, type LedgerRecord } from "../../lib/observe/observations.ts";
 import { observe } from "../../lib/observe/observe.ts";
 import { reflect } from "../../lib/observe/reflect.ts";
@@ -221,7 +221,7 @@ function entriesOf(host: Host): Entry[] {
 
 function ledgerOf(host: Host): Ledger {
   const data = pathOf(host).flatMap(({ record }) => record ?? []);
-  return ledgerFromData(data, entriesOf(host));
+  return relocateLedger(data, entriesOf(host));
 }
 
 /** Cites given lines, and passes over some of what the user said. */
