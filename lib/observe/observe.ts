@@ -60,8 +60,8 @@ export interface ObserveOptions extends ObserveContext {
    * the ledger held is dropped only after success. @default {"due"}
    */
   when?: "due" | "all" | "again" | undefined;
-  /** True if `entries` are a part alone: those to be replaced. @default {false} */
-  isPart?: boolean | undefined;
+  /** Returns whether an entry is among those to observe. @default all are */
+  isAsked?: ((entry: Entry) => boolean) | undefined;
   /** The most steps to take. @default no limit */
   maxSteps?: number | undefined;
   /** Called before each step with the entries covered and to cover. */
@@ -94,9 +94,9 @@ export function observe(options: ObserveOptions): Promise<ObserveOutcome> {
 }
 
 async function observeLeft(options: ObserveOptions): Promise<ObserveOutcome> {
-  const { settings, entries, when = "due", failures = 0, maxSteps = Number.POSITIVE_INFINITY } = options;
-  // A part says nothing of the other rows.
-  const ledger = options.isPart ? [...options.ledger] : await closeBranches(options);
+  const { settings, entries, when = "due", isAsked = () => true, failures = 0 } = options;
+  const { maxSteps = Number.POSITIVE_INFINITY } = options;
+  const ledger = await closeBranches(options);
   const outcome: ObserveOutcome = { ledger, steps: 0, observations: 0, tokens: 0, usd: 0 };
   const memory = foldLedger(ledger);
   const put = async (record: LedgerRecord) => {
@@ -106,7 +106,7 @@ async function observeLeft(options: ObserveOptions): Promise<ObserveOutcome> {
   };
   const maxTokens = Math.max(STEP_TOKENS_MIN, settings.stepTokens >> Math.min(failures, 3));
   const older = when === "due" ? beforeTail(entries, settings.retainTokens) : entries;
-  const pending = uncovered(older, memory);
+  const pending = uncovered(older, memory).filter(isAsked);
   let left = when === "due" ? rawTokens(pending) : Number.POSITIVE_INFINITY;
   for (let at = 0; at < pending.length && outcome.steps < maxSteps; ) {
     if (options.signal?.aborted || options.shouldStop?.()) break;
@@ -150,7 +150,7 @@ export function isStepDue(entries: readonly Entry[], memory: Memory, settings: O
 }
 
 /** Records which observations an abandoned branch takes with it, and which came back; returns the ledger with these records. */
-export async function closeBranches({
+async function closeBranches({
   ledger,
   entries,
   append,

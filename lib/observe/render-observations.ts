@@ -21,7 +21,7 @@ import {
   openThreads,
   uncovered,
 } from "./observations.ts";
-import type { ObserveContext } from "./observe.ts";
+import type { ObserveContext, ObserveOptions } from "./observe.ts";
 
 interface RenderOptions {
   /** Code points of the whole rendering. @default no limit */
@@ -227,29 +227,28 @@ interface CompactionOptions extends ObserveContext {
  * model, or by rule when `settings.rules` allows it.
  */
 export async function compactionSummary(options: CompactionOptions) {
-  const { entries, keptIds, afterLine = 0, settings, previousSummary = "" } = options;
-  const { closeBranches, observe } = await import("./observe.ts"); // hooks that only render do not load it
+  const { entries, keptIds, afterLine = 0, settings, complete, timeoutMs, previousSummary = "" } = options;
+  const { observe } = await import("./observe.ts"); // hooks that only render do not load it
   const firstKept = keptIds && entries.find(({ id }) => id !== undefined && keptIds.has(id));
   if (keptIds && !firstKept) return undefined; // what was read is not the conversation that the host compacts
   const keptFrom = firstKept?.line ?? Number.POSITIVE_INFINITY;
-  const replaced = entries.filter(({ line }) => line > afterLine && line < keptFrom);
-  // A late record may describe a branch that was abandoned meanwhile: it must not count for this one.
-  let ledger: Ledger = await closeBranches(options);
-  const hasGap = () => uncovered(replaced, foldLedger(ledger)).length > 0;
-  const close = async (complete: ObserveContext["complete"], maxSteps?: number) => {
-    const signal = complete ? AbortSignal.any(signals) : options.signal;
-    const part = { ...options, entries: replaced, isPart: true, when: "all" as const };
-    ledger = (await observe({ ...part, ledger, complete, signal, maxSteps })).ledger;
+  const isAsked = ({ line }: Entry) => line > afterLine && line < keptFrom;
+  let { ledger } = options;
+  const close = async (how: Partial<ObserveOptions>) => {
+    ({ ledger } = await observe({ ...options, ...how, ledger, when: "all", isAsked }));
   };
-  const limit = options.timeoutMs === undefined ? undefined : AbortSignal.timeout(options.timeoutMs);
-  const signals = [options.signal, limit].filter((signal) => signal !== undefined);
-  if (hasGap() && options.complete) {
+  const hasGap = () => uncovered(entries, foldLedger(ledger)).some(isAsked);
+  // A late record may describe a branch that was abandoned meanwhile: it must not count for this one.
+  await close({ maxSteps: 0 });
+  const limit = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs);
+  if (hasGap() && complete) {
     options.onGap?.();
-    await close(options.complete, settings.mode === "blocking" ? undefined : GAP_STEPS_MAX);
+    const signal = AbortSignal.any([options.signal, limit].filter((each) => each !== undefined));
+    await close({ signal, maxSteps: settings.mode === "blocking" ? undefined : GAP_STEPS_MAX });
   }
   // A model that hangs would hang the host's own summary too: what it observed before, and rules for the rest.
   const isCutShort = limit?.aborted === true && foldLedger(ledger).observations.length > 0;
-  if (hasGap() && (settings.rules || isCutShort)) await close(undefined);
+  if (hasGap() && (settings.rules || isCutShort)) await close({ complete: undefined });
   if (hasGap() || options.signal?.aborted) return undefined;
   const earlier = filesIn(previousSummary);
   const summary = renderObservations(ledger, afterLine > 0 ? { earlier, afterLine } : { earlier });
