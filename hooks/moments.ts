@@ -128,10 +128,9 @@ async function atFailure(asked: Asked): Promise<Answer | undefined> {
 
 /** Observes what was said last, and returns the line that announces them, in hosts that show it to the model that writes the summary. */
 async function atSummary(asked: Asked): Promise<Answer | undefined> {
-  const { observeRest, announceObserved } = await import("./observed.ts");
-  const settings = await observeRest(asked);
-  if (!settings || !(await hears(asked, "summary"))) return undefined;
-  return toModel(asked, announceObserved({ ...asked, settings }));
+  const { observeRest } = await import("./observed.ts");
+  const announced = await observeRest(asked);
+  return (await hears(asked, "summary")) ? toModel(asked, announced) : undefined;
 }
 
 /** Returns what was observed of the session that was compacted, and the standing rules again. */

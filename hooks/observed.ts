@@ -1,11 +1,9 @@
 /** Observes a session before its compaction, and gives back what was observed after it, with how to look up more. */
 
-import { changedAt } from "../lib/base/files.ts";
 import { ownCommand } from "../lib/base/runtime.ts";
 import { quoted } from "../lib/base/text.ts";
-import { loadConfig, type Settings } from "../lib/config/config.ts";
+import { loadConfig } from "../lib/config/config.ts";
 import { findHost } from "../lib/hosts/hosts.ts";
-import { statUnpacked } from "../lib/hosts/packed.ts";
 import { observeSettings, readLedger } from "../lib/observe/ledger.ts";
 import { observationsAfterCompaction, observationsToCome } from "../lib/observe/render-observations.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
@@ -30,31 +28,25 @@ export function describeObserved(asked: Asked): string | undefined {
   return observationsAfterCompaction(ledgerOf(asked), { maxChars: CONTEXT_MAX_CHARS, lookUp });
 }
 
-/** Returns the line that announces observations behind a summary; undefined without any. */
-export function announceObserved(asked: Asked): string | undefined {
-  return observationsToCome(ledgerOf(asked));
-}
-
 function ledgerOf({ host: agent, session: { id, file = "" }, paths, settings }: Asked) {
   return readLedger({ id, agent, file }, { paths, rules: readRules(settings) }).ledger;
 }
 
 /**
- * Observes by rule what was said since the last step, since the retained tail is about to be summarised too. Returns the
- * settings; undefined where nothing is to be observed by itself.
+ * Observes by rule what was said since the last step, since the retained tail is about to be summarised too. Returns the line
+ * that announces what was observed; undefined without any, or where nothing is to be observed by itself.
  */
-export async function observeRest(asked: Asked): Promise<Settings | undefined> {
-  const { host: agent, session, paths, env } = asked;
-  const { file } = session;
+export async function observeRest(asked: Asked): Promise<string | undefined> {
+  const { paths, session, env } = asked;
   const { settings } = await loadConfig(env, session.cwd);
   if (!observeSettings(paths, settings.observe).auto) return undefined;
   // what its host keeps in a store is read from the copy
-  if (findHost(agent)?.store) await (await import("../lib/archive/copies.ts")).updateCopies(paths);
-  const stat = file === undefined ? undefined : statUnpacked(file);
-  if (file === undefined || !stat || stat.size > READ_MAX_BYTES) return settings;
-  const at = changedAt(stat);
-  const { observeSession } = await import("../lib/observe/observe-session.ts");
-  const known = { ...session, file, agent, size: stat.size, updatedAt: at, modifiedAt: at };
-  await observeSession(known, { paths, settings, when: "all", waitMs: OBSERVER_WAIT_MS });
-  return settings;
+  if (findHost(asked.host)?.store) await (await import("../lib/archive/copies.ts")).updateCopies(paths);
+  const { visibleSessionAt } = await import("../lib/sessions/sessions.ts");
+  const found = session.file === undefined ? undefined : visibleSessionAt(session.file, paths);
+  if (found && found.size <= READ_MAX_BYTES) {
+    const { observeSession } = await import("../lib/observe/observe-session.ts");
+    await observeSession(found, { paths, settings, when: "all", waitMs: OBSERVER_WAIT_MS });
+  }
+  return observationsToCome(ledgerOf({ ...asked, settings }));
 }
