@@ -28,7 +28,7 @@ export function* findMovedHosts(paths: PathsWithRules, now: number): Generator<F
     const stores = listStores(host, paths);
     const own = transcripts.flatMap(({ agent, file }) => (agent === host.agent ? file : []));
     const written = [...new Set([...stores, ...own, ...filesAt(host, paths)])]
-      .map((file) => ({ file, at: writtenMs(file) }))
+      .map((file) => ({ file, at: Math.min(writtenMs(file), now) }))
       .sort((a, b) => b.at - a.at);
     const canRead = (file: string) => (stores.includes(file) ? opens(host, file) : hasRows(file));
     const [newest] = written;
