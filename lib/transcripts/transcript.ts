@@ -139,12 +139,9 @@ export function sessionCleaner(file: string | undefined, rules: Rules): (text: s
   return (text) => memory.clean(text, { rows: [] });
 }
 
-/** Returns an entry's key among all sessions; of one without a time its text stands for that. */
-export function entryKey(entry: Entry): string | undefined {
-  const { id, at } = entry;
-  return id === undefined || at !== undefined
-    ? rowKey(entry)
-    : rowKey({ id, at: `${shortHash(entry.text)}` });
+/** Returns an entry's key among all sessions: beside a short id, which hosts give again, its time and text stand. */
+export function entryKey({ id, at = "", text }: Entry): string | undefined {
+  return rowKey({ id, at: `${at} ${shortHash(text)}` });
 }
 
 /** Returns whether a transcript holds rows of forgotten sessions, and none of its own. */
