@@ -3,7 +3,7 @@ import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { encodeClaudeCwd } from "../lib/hosts/claude.ts";
 import { findTranscripts } from "../lib/sessions/found.ts";
-import type { TranscriptFile } from "../lib/sessions/places.ts";
+import { recentTranscripts, type TranscriptFile } from "../lib/sessions/places.ts";
 import { CLAUDE_SESSION } from "./support/claude.ts";
 import { homePerTest, type TemporaryHome, testPaths, write, writeClaude, writePi } from "./support/home.ts";
 import { PI_SESSION } from "./support/pi.ts";
@@ -100,9 +100,10 @@ test("findTranscripts() follows an agent's folder that is itself a link", () => 
   expect(found(home)).toEqual([`claude ${CLAUDE_SESSION}`]);
 });
 
-test("findTranscripts() finds a project's folders also where Claude Code cuts their names", () => {
+test("recentTranscripts() finds a project's folders also where Claude Code cuts their names", () => {
   const directory = join(home.root, "d".repeat(120), "e".repeat(120));
   writeClaude(home, { id: "top", cwd: directory, rows: ROWS });
   writeClaude(home, { id: "below", cwd: join(directory, "src"), rows: ROWS });
-  expect(found(home, { directory })).toEqual(["claude below", "claude top"]);
+  const inProject = recentTranscripts(home.paths, { directory });
+  expect(inProject.map(({ id }) => id).sort()).toEqual(["below", "top"]);
 });

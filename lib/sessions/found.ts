@@ -19,7 +19,10 @@ import {
 } from "./places.ts";
 
 /** Returns every file that is a transcript by place and name, or may be one by content. */
-export function findTranscripts(paths: Paths, options: Omit<FindOptions, "recent"> = {}): TranscriptFile[] {
+export function findTranscripts(
+  paths: Paths,
+  options: Omit<FindOptions, "directory" | "recent"> = {},
+): TranscriptFile[] {
   if (paths.transcripts.length > 0) return givenTranscripts(paths.transcripts);
   const found = hostedTranscripts(paths, options);
   return [...found, ...copiesAlone(paths, { found, options })];
@@ -92,14 +95,12 @@ function copiesAlone(
   paths: Paths,
   { found, options }: { found: readonly TranscriptFile[]; options: FindOptions },
 ): TranscriptFile[] {
-  const { agent, directory, subagents } = options;
+  const { agent, subagents } = options;
   const isWanted = (copy: TranscriptFile) =>
     (agent === undefined || copy.agent === agent) && (subagents || !copy.subagent);
   const copies = archivedTranscripts(paths).filter(isWanted);
   if (copies.length === 0) return [];
-  // A session of another folder belongs to another project, yet its transcript is there.
-  const all = directory === undefined ? found : hostedTranscripts(paths, { agent, subagents });
   const there = new Set<string>();
-  firstOfEach(all, there);
+  firstOfEach(found, there);
   return firstOfEach(copies, there);
 }

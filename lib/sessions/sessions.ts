@@ -49,19 +49,18 @@ const SMALL_BYTES = 64 * 1024;
 /**
  * Lists sessions, newest first, each id once.
  *
- * Costs listing folders and a stat per file. `project` also reads the heads of the files; so do given folders, where only
- * the content names the agent.
+ * Costs listing folders and a stat per file. `project` also reads the heads of the files, since their rows name it; so do
+ * given folders, where only the content names the agent.
  */
 export function listSessions(paths: PathsWithRules, options: ListOptions = {}): Session[] {
   const { agent, subagents, excluded = false, cwd } = options;
-  const directory = projectDirectory(options);
-  const sessions = findTranscripts(paths, { agent, subagents, directory, cwd }).flatMap((found) => {
+  const sessions = findTranscripts(paths, { agent, subagents, cwd }).flatMap((found) => {
     const session = found.ephemeral ? undefined : identifySession(found);
     if (!session || (agent !== undefined && session.agent !== agent)) return [];
     if (!subagents && session.parentId !== undefined) return [];
     return [options.dated ? dated(session) : session];
   });
-  const wanted = newestCopies(sessions).filter(projectFilter(options, { directory, paths }));
+  const wanted = newestCopies(sessions).filter(projectFilter(options, paths));
   return excluded ? wanted : visibleAmong(wanted, paths);
 }
 
@@ -161,10 +160,8 @@ export function projectDirectory({
   return resolve(cwd, project);
 }
 
-function projectFilter(
-  { project, cwd }: ListOptions,
-  { directory, paths }: { directory: string | undefined; paths: Paths },
-): (session: Session) => boolean {
+function projectFilter({ project, cwd }: ListOptions, paths: Paths): (session: Session) => boolean {
+  const directory = projectDirectory({ project, cwd });
   if (directory !== undefined) return projectTest(directory, { cwd: cwd ?? directory, paths });
   if (project === undefined) return () => true;
   const lookup = projectLookup(paths);
