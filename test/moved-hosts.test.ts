@@ -1,4 +1,4 @@
-/** A host that changed where or how it writes is noticed by health, by the times of its files: a copied home is not such a host. */
+/** A host that changed where or how it writes is noticed by health, by the times of its rows: a copied home is no such host. */
 
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
@@ -73,7 +73,9 @@ function writeOld(home: TemporaryHome, { agent }: Host, days: number): void {
   for (const file of layHost(home, agent, "zebra", { cwd: home.project, at })) {
     // Cursor's answers have no times of their own.
     if (agent === "cursor") writeFileSync(file, readFileSync(file, "utf8").split("\n", 1).join("\n"));
-    utimesSync(file, new Date(at), new Date(at));
+    // A transcript that was copied here has the time of that; a database is not copied a session at a time.
+    const time = file.endsWith(".jsonl") && agent !== "cursor" ? new Date() : new Date(at);
+    utimesSync(file, time, time);
   }
 }
 
@@ -136,14 +138,21 @@ test("no host is named for its settings, nor for what a client writes that is on
   expect(await findings(home)).toEqual([]);
 });
 
-test("no host whose home was copied is named for it", async () => {
-  for (const host of HOSTS) {
+test("no host whose home was copied is named, unless it wrote in another form since", async () => {
+  const places = HOSTS.flatMap((host) => {
     const place = placeOf(home, host);
     writeOld(home, host, 71);
-    if (place !== undefined) write(join(place, "turns.v9"), "no time stands here");
+    return place === undefined ? [] : [{ host, file: join(place, "turns.v9") }];
+  });
+  for (const rows of [jsonl({ at: daysAgo(71), until: daysAgo(-90) }), "no time stands here"]) {
+    for (const { file } of places) write(file, rows);
+    copied(home);
+    expect(await findings(home)).toEqual([]);
   }
-  copied(home);
-  expect(await findings(home)).toEqual([]);
+  const said = jsonl({ at: Date.now() - 3 * HOUR - 60_000, words: "count the newts" });
+  for (const { file } of places) write(file, said);
+  const lines = places.map(({ host, file }) => named(host, OLD, file));
+  expect((await findings(home)).sort()).toEqual(lines.sort());
 });
 
 test("sessions of a database that are excluded are no sign that its host moved", async () => {

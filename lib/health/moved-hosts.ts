@@ -1,43 +1,73 @@
-/** Finds hosts that changed where or how they write: the newest file in their places is new, and the newest that can be read is old. */
+/** Finds hosts that changed where or how they write: a file in one of their places is new, and what was read of them is old. */
 
 import { basename, join } from "node:path";
 import { changedMs, isFile, listEntries } from "../base/files.ts";
 import { type Finding, warning } from "../base/findings.ts";
 import { DAY_MS, formatAge } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
+import { hasPromptsAlone } from "../hosts/blocks.ts";
+import { isoTime } from "../hosts/format.ts";
 import type { Host } from "../hosts/host.ts";
 import { HOSTS } from "../hosts/hosts.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import { redact } from "../redact/redact.ts";
 import { findTranscripts, listStores } from "../sessions/found.ts";
-import { hasRows } from "../sessions/sessions.ts";
+import { readTailBytes } from "../sessions/titles.ts";
 import { openForeign } from "../store/sqlite.ts";
+import { outermostEntries } from "../transcripts/cursor.ts";
 
 const WEEK_MS = 7 * DAY_MS; // promised
+/** A home is copied within this time, so that its files are about as old as each other. */
+const COPYING_MS = 3_600_000;
+const TAIL_BYTES = 64 * 1024; // some hundred rows
 const DEPTH_MAX = 12; // no host has deeper places
 
-/** Finds each host that wrote within a week what cannot be read, and nothing else for a week before that. */
+/** Finds each host that wrote within a week while nothing of it was read for a week longer, by the times of rows. */
 export function* findMovedHosts(paths: PathsWithRules, now: number): Generator<Finding> {
   if (paths.transcripts.length > 0) return;
-  // copies of ours say nothing of what a host writes now
+  // prompts are kept wherever the sessions are
   const transcripts = findTranscripts(paths, { subagents: true }).filter(
-    ({ machine, archived }) => machine === undefined && !archived,
+    ({ machine, archived, file }) => machine === undefined && !(archived && hasPromptsAlone(file)),
   );
-  const age = (time: number) => formatAge((now - time) / 1000);
   for (const host of HOSTS) {
-    const stores = listStores(host, paths);
     const own = transcripts.flatMap(({ agent, file }) => (agent === host.agent ? file : []));
-    const written = [...new Set([...stores, ...own, ...filesAt(host, paths)])]
-      .map((file) => ({ file, at: Math.min(writtenMs(file), now) }))
-      .sort((a, b) => b.at - a.at);
-    const canRead = (file: string) => (stores.includes(file) ? opens(host, file) : hasRows(file));
-    const [newest] = written;
-    const read = written.find(({ file, at }) => at > 0 && canRead(file));
-    if (!newest || newest.at < Math.max(now, (read?.at ?? 0) + 2 * WEEK_MS) - WEEK_MS) continue;
-    const last = read ? `the newest session read is ${age(read.at)} old` : "no session of it is read";
-    const what = `${host.name} wrote ${age(newest.at)} ago, ${last}: ${redact(newest.file)}`;
-    yield warning(what, "update session-memory: this version may not know where, or how, it writes now");
+    const what = describeMove(host, { own, paths, now });
+    if (what !== undefined)
+      yield warning(what, "update session-memory: this version may not know where, or how, it writes now");
   }
+}
+
+interface Look {
+  /** The transcripts of the host, our copies of them among these. */
+  own: readonly string[];
+  paths: PathsWithRules;
+  now: number;
+}
+
+function describeMove(host: Host, { own, paths, now }: Look): string | undefined {
+  const stores = listStores(host, paths);
+  const written = [...new Set([...stores, ...own, ...filesAt(host, paths)])]
+    .map((file) => ({ file, at: Math.min(writtenMs(file), now) }))
+    .sort((a, b) => b.at - a.at);
+  let read = 0;
+  const [known, unread]: [number[], typeof written] = [[], []];
+  for (const { file, at } of written) {
+    if (at <= read) break; // no row is newer than its file
+    // a store's rows are in our copies
+    const last = stores.includes(file) ? opens(host, file) : lastRowMs(file);
+    if (last === undefined) unread.push({ file, at });
+    else if (!file.startsWith(paths.home)) known.push(at);
+    read = Math.max(read, Math.min(last ?? 0, at));
+  }
+  const isCopied = (at: number) =>
+    known.some((time) => time > read + WEEK_MS && Math.abs(time - at) < COPYING_MS);
+  const [newest] = unread
+    .map(({ file, at }) => ({ file, at: newestTimeIn(file, at) ?? (isCopied(at) ? 0 : at) }))
+    .sort((a, b) => b.at - a.at);
+  if (!newest || newest.at < Math.max(now, read + 2 * WEEK_MS) - WEEK_MS) return undefined;
+  const age = (time: number) => formatAge((now - time) / 1000);
+  const last = read > 0 ? `the newest session read is ${age(read)} old` : "no session of it is read";
+  return `${host.name} wrote ${age(newest.at)} ago, ${last}: ${redact(newest.file)}`;
 }
 
 function writtenMs(file: string): number {
@@ -45,12 +75,44 @@ function writtenMs(file: string): number {
   return stat && stat.size > 0 ? changedMs(stat) : 0;
 }
 
-function opens(host: Host, file: string): boolean {
+/** Returns the time of a transcript's last row; undefined where no row can be read. */
+function lastRowMs(file: string): number | undefined {
+  try {
+    const last = outermostEntries(file).at(-1);
+    return last && (Date.parse(last.at ?? "") || Number.POSITIVE_INFINITY);
+  } catch {
+    return undefined; // gone since it was listed, or not ours to read
+  }
+}
+
+/** Times as programs write them: ISO, or seconds or milliseconds since 1970. */
+const TIMES = /\d{4}-\d\d-\d\dT\d\d:\d\d[\d:.]*(?:Z|[+-]\d\d:\d\d)?|\b\d{10}(?:\d{3})?\b/g;
+
+/** Returns the newest time that stands at the end of a text file, of those before it was written; undefined without any. */
+function newestTimeIn(file: string, written: number): number | undefined {
+  const tail = tryTail(file);
+  const times = tail.includes("\0") ? [] : (tail.match(TIMES) ?? []);
+  const past = times
+    .map((time) => Date.parse(isoTime(Number(time) || time) ?? ""))
+    .filter((time) => time <= written);
+  return past.length > 0 ? Math.max(...past) : undefined;
+}
+
+function tryTail(file: string): string {
+  try {
+    return readTailBytes(file, TAIL_BYTES).toString("latin1");
+  } catch {
+    return ""; // too large, damaged, or not ours to read
+  }
+}
+
+/** Returns 0, no time, for a store that can be read, else undefined. */
+function opens(host: Host, file: string): 0 | undefined {
   try {
     host.store?.open(file, openForeign).close();
-    return true;
+    return 0;
   } catch {
-    return false;
+    return undefined;
   }
 }
 

@@ -139,11 +139,7 @@ export function unlistedTranscripts(paths: PathsWithRules, listed: readonly Sess
 
 /** Returns whether anything was said yet. Exact for small files; larger ones are assumed to have conversation. */
 export function hasConversation({ file, size }: Session): boolean {
-  return size > SMALL_BYTES || hasRows(file);
-}
-
-/** Returns whether anything can be read of a transcript. */
-export function hasRows(file: string): boolean {
+  if (size > SMALL_BYTES) return true;
   try {
     return outermostEntries(file).length > 0;
   } catch {

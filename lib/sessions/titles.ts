@@ -129,7 +129,7 @@ function readHeadBytes(file: string, bytes: number): Buffer {
 }
 
 /** Reads the last `bytes` of a file, all of it if it is shorter. */
-function readTailBytes(file: string, bytes: number): Buffer {
+export function readTailBytes(file: string, bytes: number): Buffer {
   return withFile(file, (descriptor, size) => {
     const length = Math.min(bytes, size);
     return readFully(descriptor, size - length, length);
