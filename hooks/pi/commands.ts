@@ -3,10 +3,9 @@
  * which search past conversation, ask a session and recall an observation.
  */
 
-import { SessionMemoryError } from "../../lib/base/errors.ts";
+import { describeError, SessionMemoryError } from "../../lib/base/errors.ts";
 import { arrayOf, numberOf, recordOf, stringOf } from "../../lib/base/json.ts";
 import { FOREIGN_LABEL, OWN_LABEL, splitWords } from "../../lib/base/text.ts";
-import type { Config } from "../../lib/config/config.ts";
 import type { SessionOutcome, Steps } from "../../lib/observe/observe-session.ts";
 import type { PiCommandContext, PiContext, PiTool } from "./api.ts";
 import { namingModel, observingModel } from "./models.ts";
@@ -27,8 +26,8 @@ interface Command {
   /** As pi lists it, after the slash. */
   name: string;
   description: string;
-  /** Returns the answer: a notification, which is not part of the conversation. */
-  run(called: Called): Promise<string>;
+  /** Returns what the user is notified of, which is not part of the conversation. */
+  run(called: Called): Promise<string | undefined>;
 }
 
 const COMMANDS: readonly Command[] = [
@@ -92,18 +91,36 @@ const COMMANDS: readonly Command[] = [
 
 /** Registers the commands. */
 export function registerObservationCommands(state: PiState): void {
-  for (const { name, description, run } of COMMANDS)
-    state.pi.registerCommand(name, {
-      description,
-      async handler(args, context) {
-        const redact = await loadRedactor(state.config);
-        try {
-          context.ui.notify(redact(await run({ words: splitWords(args), context, state })), "info");
-        } catch (error) {
-          context.ui.notify(redact(describeWithHint(error, (hint) => ` (${hint})`)), "error");
-        }
-      },
-    });
+  for (const command of COMMANDS) registerCommand(state, command);
+}
+
+export function registerCommand(state: PiState, { name, description, run }: Command): void {
+  state.pi.registerCommand(name, {
+    description,
+    async handler(args, context) {
+      try {
+        const text = await redacted(state, () => run({ words: splitWords(args), context, state }));
+        if (text !== undefined) context.ui.notify(text, "info");
+      } catch (error) {
+        context.ui.notify(describeError(error), "error");
+      }
+    },
+  });
+}
+
+/** Returns an answer redacted, or throws an error whose message is. */
+async function redacted<T extends string | undefined>(
+  { config: { settings } }: PiState,
+  answer: () => Promise<T>,
+): Promise<T | string> {
+  const { redactor } = await import("../../lib/redact/redact.ts");
+  const redact = redactor(settings.redact.extra);
+  try {
+    const text = await answer();
+    return text === undefined ? text : redact(text);
+  } catch (error) {
+    throw new Error(redact(describeWithHint(error)));
+  }
 }
 
 /** Works on the observations once pi is idle and nobody else observes. */
@@ -145,11 +162,6 @@ async function requireObserving(state: PiState, context: PiContext) {
   throw new SessionMemoryError("NOT_FOUND", "Cannot look at this session: it is not kept in a file");
 }
 
-async function loadRedactor({ settings }: Config): Promise<(text: string) => string> {
-  const { redactor } = await import("../../lib/redact/redact.ts");
-  return redactor(settings.redact.extra);
-}
-
 /** Parses `on buffered 30000 40000 8000`, each part optional, numbers in this order. */
 function autoCompactChanges(words: readonly string[]): Record<string, string> {
   const changes: Record<string, string> = {};
@@ -183,13 +195,8 @@ export function registerTools(state: PiState): void {
     state.pi.registerTool({
       ...shape,
       async execute(_, input, signal, __, context) {
-        const redact = await loadRedactor(state.config);
-        try {
-          const text = redact(await run({ input: recordOf(input), context, signal, state }));
-          return { content: [{ type: "text", text: `${says}\n${text}` }], details: undefined };
-        } catch (error) {
-          throw new Error(redact(describeWithHint(error, (hint) => `\nhint: ${hint}`)));
-        }
+        const text = await redacted(state, () => run({ input: recordOf(input), context, signal, state }));
+        return { content: [{ type: "text", text: `${says}\n${text}` }], details: undefined };
       },
     });
 }

@@ -5,18 +5,17 @@
  * Loaded by session-memory/index.ts.
  */
 
-import { describeError } from "../../lib/base/errors.ts";
 import { recordOf } from "../../lib/base/json.ts";
 import { findRuntime, withOwnRuntime } from "../../lib/base/runtime.ts";
 import type { Config } from "../../lib/config/config.ts";
 import type { Session } from "../../lib/hosts/session.ts";
 import type { MetaOutcome } from "../../lib/naming/meta-words.ts";
-import type { Asked } from "../asked.ts";
+import type { Answer, Asked } from "../asked.ts";
 import { logFailure, startBackground, startBeginning } from "../hook.ts";
 import { answerMoment, lookAround, tellRules } from "../moments.ts";
 import { tellActivity, tellReferences } from "../prompt-answer.ts";
-import type { PiApi, PiContext } from "./api.ts";
-import { registerObservationCommands, registerTools } from "./commands.ts";
+import type { PiApi, PiContext, PiEvent } from "./api.ts";
+import { registerCommand, registerObservationCommands, registerTools } from "./commands.ts";
 import { namingModel, promptModel } from "./models.ts";
 import { registerObservations } from "./observations.ts";
 import {
@@ -52,36 +51,41 @@ export async function register(pi: PiApi): Promise<void> {
 /** Registers the messages. pi stores each as an entry of its own and sends it after the user's words. */
 export function registerPrompt(state: PiState): void {
   const { config } = state;
-  let deliver = () => {};
-  registerRules(state);
-  on(state, "before_agent_start", async (_, context) => {
+  addToPrompt(state, RULES, rulesTeller(config));
+  addToPrompt(state, "session-update", async (_, context) => {
     const asked = askedIn(config, context);
-    const { text, delivered } = await tellActivity(asked, lookAround(asked));
-    deliver = delivered;
-    return message("session-update", text);
+    return await tellActivity(asked, lookAround(asked));
+  });
+  addToPrompt(state, "session-reference", async ({ prompt = "" }, context) => {
+    const model = async () => promptModel(config, context);
+    const hasTool = namingModel(config, context) !== undefined;
+    return await tellReferences({ ...askedIn(config, context), text: prompt, model, hasTool });
+  });
+}
+
+function addToPrompt(
+  state: PiState,
+  customType: string,
+  tell: (event: PiEvent, context: PiContext) => Promise<Answer | undefined>,
+): void {
+  let told: Answer | undefined;
+  on(state, "before_agent_start", async (event, context) => {
+    told = await tell(event, context);
+    if (told?.text !== undefined) return { message: { customType, content: told.text, display: true } };
   });
   // pi has stored the message by the time the agent starts.
   on(state, "agent_start", () => {
-    deliver();
-    deliver = () => {};
-  });
-  on(state, "before_agent_start", async ({ prompt = "" }, context) => {
-    const model = async () => promptModel(config, context);
-    const hasTool = namingModel(config, context) !== undefined;
-    const asked = { ...askedIn(config, context), text: prompt, model, hasTool };
-    const { text, delivered } = await tellReferences(asked);
-    delivered();
-    return message("session-reference", text);
+    told?.delivered();
+    told = undefined;
   });
 }
 
 const RULES = "standing-rules";
 
-/** Registers the message with the standing rules: at a session's first prompt, and again once a compaction took it. */
-function registerRules(state: PiState): void {
-  const { config } = state;
+/** Returns what tells the standing rules at a session's first prompt, and again once a compaction took them. */
+function rulesTeller(config: Config) {
   let asked: string | undefined;
-  on(state, "before_agent_start", async (_, context) => {
+  return async (_: PiEvent, context: PiContext) => {
     const rows = shownRows(context);
     const time = `${sessionIn(context).id} ${rows[0]?.id ?? ""}`;
     if (asked === time) return undefined;
@@ -90,11 +94,8 @@ function registerRules(state: PiState): void {
     const isTold = rows.some(({ customType }) => customType === RULES);
     // a session that goes on hears what was laid down since its last row
     const since = isTold && isFirst ? rows.at(-1)?.timestamp : undefined;
-    if (isTold && since === undefined) return undefined;
-    const { text, delivered } = await tellRules(askedIn(config, context), since);
-    delivered();
-    return message(RULES, text);
-  });
+    return isTold && since === undefined ? undefined : await tellRules(askedIn(config, context), since);
+  };
 }
 
 /** Registers the message about a command that failed. It comes after the tool's results and leaves them unchanged. */
@@ -122,10 +123,6 @@ function sessionIn({ sessionManager, cwd }: PiContext) {
 function askedIn(config: Config, context: PiContext): Asked {
   const { env, settings } = config;
   return { host: "pi", session: sessionIn(context), env, paths: pathsFor(config, context), settings };
-}
-
-function message(customType: string, content: string | undefined) {
-  return content === undefined ? undefined : { message: { customType, content, display: true } };
 }
 
 /** Registers the indexing after a turn, and the note that `/new` leaves behind. */
@@ -166,7 +163,7 @@ async function indexInSlices({ config, abort }: PiState, context: PiContext): Pr
 
 /** Registers the command and the naming after a turn. */
 export function registerMeta(state: PiState): void {
-  const { settings, paths } = state.config;
+  const { settings } = state.config;
   /** The user messages that each session had when it was last read: reading it holds up pi's terminal. */
   const known = new Map<string, number>();
   afterTurn(state, "meta", async (context) => {
@@ -179,19 +176,15 @@ export function registerMeta(state: PiState): void {
     const { newUsers = 0 } = await makeMetaInPi(session, { state, context, force: false });
     known.set(session.id, users - newUsers);
   });
-  state.pi.registerCommand(settings.commandName, {
+  registerCommand(state, {
+    name: settings.commandName,
     description: "Name and summarise this session now",
-    async handler(_, context) {
+    async run({ context }) {
       await context.waitForIdle();
-      try {
-        const session = await currentSession(context);
-        if (session) await makeMetaInPi(session, { state, context, force: true });
-        else context.ui.notify("This session is not kept: there is nothing to index", "warning");
-      } catch (error) {
-        await logFailure(paths, "pi.meta", error);
-        const { redact } = await import("../../lib/redact/redact.ts");
-        context.ui.notify(`Cannot index this session: ${redact(describeError(error))}`, "error");
-      }
+      const session = await currentSession(context);
+      if (!session) return "This session is not kept: there is nothing to index";
+      await makeMetaInPi(session, { state, context, force: true });
+      return undefined;
     },
   });
 }

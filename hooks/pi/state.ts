@@ -41,7 +41,7 @@ export async function loadState(pi: PiApi): Promise<PiState | undefined> {
   try {
     return startState(pi, await loadConfig(process.env, process.cwd()));
   } catch (error) {
-    const problem = describeWithHint(findRefusal(error) ?? error, (hint) => ` (${hint})`);
+    const problem = describeWithHint(findRefusal(error) ?? error);
     pi.on("session_start", (_, { ui }) => ui.notify(`session-memory does nothing: ${problem}`, "warning"));
     await logFailure(resolvePaths(process.env), "pi.config", error);
     return undefined;
@@ -71,9 +71,9 @@ export function startState(pi: PiApi, config: Config): PiState {
   return state;
 }
 
-export function describeWithHint(error: unknown, shown: (hint: string) => string): string {
+export function describeWithHint(error: unknown): string {
   const hint = error instanceof SessionMemoryError ? error.hint : undefined;
-  return `${describeError(error)}${hint ? shown(hint) : ""}`;
+  return `${describeError(error)}${hint ? ` (${hint})` : ""}`;
 }
 
 /** Handles an event so that no failure of ours reaches pi: it is logged instead. */
