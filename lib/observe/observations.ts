@@ -114,25 +114,7 @@ export type LedgerRecord = ObservedRecord | ReflectedRecord | DroppedRecord;
 export type Ledger = readonly LedgerRecord[];
 
 /** A ledger folded. */
-export interface Memory {
-  /** The live ones by their ids, in ledger order. */
-  live: Map<string, Observation>;
-  readonly observations: Observation[];
-  /** Every observation there ever was, for recall. */
-  history: Map<string, Observation>;
-  /** Requests that were settled. */
-  closed: Set<string>;
-  /** Dropped because their branch was left. */
-  left: Set<string>;
-  covered: Set<number>;
-  /** The last line covered; 0 when nothing is. */
-  coversTo: number;
-  files: { read: Set<string>; modified: Set<string> };
-  /** The rules laid down beyond the task, or ended, and by whom they were marked; a reflection changes none of them. */
-  standing: Map<string, { observation: Observation; by: string }>;
-  /** The tokens that the last reflection left. */
-  reflectedTokens: number | undefined;
-}
+export type Memory = ReturnType<typeof emptyMemory>;
 
 /** The reason of tombstones for rows that are no longer part of the conversation. */
 export const BRANCH_LEFT = "branch left";
@@ -146,21 +128,28 @@ export function foldLedger(ledger: Ledger): Memory {
   return memory;
 }
 
-function emptyMemory(): Memory {
+function emptyMemory() {
   const live = new Map<string, Observation>();
   return {
+    /** The live ones by their ids, in ledger order. */
     live,
-    get observations() {
+    get observations(): Observation[] {
       return [...live.values()];
     },
-    history: new Map(),
-    closed: new Set(),
-    left: new Set(),
-    covered: new Set(),
+    /** Every observation there ever was, for recall. */
+    history: new Map<string, Observation>(),
+    /** Requests that were settled. */
+    closed: new Set<string>(),
+    /** Dropped because their branch was left. */
+    left: new Set<string>(),
+    covered: new Set<number>(),
+    /** The last line covered; 0 when nothing is. */
     coversTo: 0,
-    files: { read: new Set(), modified: new Set() },
-    standing: new Map(),
-    reflectedTokens: undefined,
+    files: { read: new Set<string>(), modified: new Set<string>() },
+    /** The rules laid down beyond the task, or ended, and by whom they were marked; a reflection changes none of them. */
+    standing: new Map<string, { observation: Observation; by: string }>(),
+    /** The tokens that the last reflection left. */
+    reflectedTokens: undefined as number | undefined,
   };
 }
 
@@ -246,30 +235,22 @@ export function uncovered(entries: readonly Entry[], memory: Pick<Memory, "cover
   return entries.filter(({ line }) => !memory.covered.has(line));
 }
 
-interface Naming {
-  taken: ReadonlyMap<string, Observation>;
-  /** IANA name. */
-  timezone: string | undefined;
-  idOfLine?: ReadonlyMap<number, string> | undefined;
-}
-
 /** Gives drafts their ids and local times. An id is a hash of what it names; one that is taken already moves on. */
-export function nameDrafts(drafts: readonly Draft[], { taken, timezone, idOfLine }: Naming): Observation[] {
+export function nameDrafts(
+  drafts: readonly Draft[],
+  { history }: Memory,
+  timezone: string | undefined,
+): Observation[] {
   const used = new Set<string>();
   const zone = timezone ?? systemTimezone();
   return drafts.map((draft) => {
     const id = freeId(draft, (candidate) => {
-      const holder = taken.get(candidate);
+      const holder = history.get(candidate);
       return used.has(candidate) || (holder !== undefined && joinFields(holder) !== joinFields(draft));
     });
     used.add(id);
     const isDated = draft.at !== null && !Number.isNaN(Date.parse(draft.at));
-    return {
-      id,
-      ...draft,
-      ...(isDated ? { local: `${formatMinute(draft.at ?? "", zone)} ${zone}` } : {}),
-      ...(idOfLine ? { sourceIds: draft.sources.map((line) => idOfLine.get(line) ?? "") } : {}),
-    };
+    return { id, ...draft, ...(isDated && { local: `${formatMinute(draft.at ?? "", zone)} ${zone}` }) };
   });
 }
 

@@ -6,12 +6,7 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { changedAt, namesIn } from "../base/files.ts";
 import { counted } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
-import {
-  type ObserveSettings,
-  PARTICIPANTS,
-  type Participants,
-  type PathsWithRules,
-} from "../config/config.ts";
+import { PARTICIPANTS, type Participants, type PathsWithRules } from "../config/config.ts";
 import { observingHost } from "../hosts/hosts.ts";
 import type { Entry, Session } from "../hosts/session.ts";
 import type { Held } from "../sessions/resolve.ts";
@@ -21,7 +16,6 @@ import {
   DONE,
   excerpt,
   foldLedger,
-  type Observation,
   observationLine,
   observationTokens,
   openThreads,
@@ -34,25 +28,15 @@ import type { SessionContext, SessionMemoryState } from "./observe-session.ts";
 /** Characters of one line of conversation. */
 const LINE_CHARS = 2000;
 
-export interface ObservationStatus {
-  settings: ObserveSettings;
-  /** The model, `rules`, or why nothing observes: `none: …`. */
-  observer: string;
-  raw: { messages: number; tokens: number; uncoveredMessages: number; uncoveredTokens: number };
-  observations: { red: number; yellow: number; green: number; open: number; done: number; tokens: number };
-  /** The last line covered; 0 when nothing is. */
-  coversTo: number;
-  records: number;
-  reflected: boolean;
-  backoff: { failures: number; until: string; reason: string } | null;
-}
+export type ObservationStatus = ReturnType<typeof observationStatus>;
 
 /** Returns the state of a session's memory. */
 export function observationStatus(
   { entries, ledger, settings, session }: SessionMemoryState,
   { paths, settings: { llm } }: Pick<SessionContext, "paths" | "settings">,
+  /** The model, `rules`, or why nothing observes: `none: …`. */
   observer: string = llm?.model ?? "rules",
-): ObservationStatus {
+) {
   const memory = foldLedger(ledger);
   const pending = uncovered(entries, memory);
   const backoff = readBackoff(paths, session.id);
@@ -74,6 +58,7 @@ export function observationStatus(
       done: memory.observations.filter(({ text }) => text.startsWith(DONE)).length,
       tokens: observationTokens(memory.observations),
     },
+    /** The last line covered; 0 when nothing is. */
     coversTo: memory.coversTo,
     records: ledger.length,
     reflected: memory.reflectedTokens !== undefined,
@@ -116,13 +101,7 @@ export function rawLines({ entries, ledger }: SessionMemoryState, style: LineSty
 
 type ShownLine = Pick<Entry, "line" | "at" | "kind" | "text">;
 
-export interface Recalled {
-  observation: Observation;
-  file: string;
-  entries: { line: number; at: string | null; kind: Entry["kind"]; text: string }[];
-  /** Everything above as text. */
-  text: string;
-}
+export type Recalled = ReturnType<typeof recallObservation>;
 
 /**
  * Returns an observation, live or dropped, with its source lines.
@@ -132,7 +111,7 @@ export interface Recalled {
 export function recallObservation(
   { entries: read, ledger, session: { file } }: SessionMemoryState,
   { id, ...style }: LineStyle & { id: string },
-): Recalled {
+) {
   const observation = foldLedger(ledger).history.get(id.replace(/^\[|\]$/g, ""));
   if (!observation) {
     const message = `Cannot recall "${id}": no observation of this session has that id`;
@@ -156,6 +135,7 @@ export function recallObservation(
       kind: entry.kind,
       text: excerpt(entry.text, LINE_CHARS),
     })),
+    /** Everything above. */
     text: text.join("\n"),
   };
 }

@@ -206,12 +206,13 @@ function makeRecord(
   { by, drafts, settled, closes }: StepNotes & { by: string },
   context: Pick<Recording, "memory" | "timezone" | "rowIds">,
 ): ObservedRecord {
-  const rows = step.entries.flatMap(({ line, id }): [number, string][] => (id ? [[line, id]] : []));
-  const observations = nameDrafts(drafts, {
-    taken: context.memory.history,
-    timezone: context.timezone,
-    idOfLine: context.rowIds ? new Map(rows) : undefined,
+  const named = nameDrafts(drafts, context.memory, context.timezone);
+  const idOf = new Map(step.entries.map(({ line, id = "" }) => [line, id]));
+  const withIds = (item: Observation) => ({
+    ...item,
+    sourceIds: item.sources.map((line) => idOf.get(line) ?? ""),
   });
+  const observations = context.rowIds ? named.map(withIds) : named;
   const settledHere = observations.filter((_, at) => settled.has(drafts[at] as Draft));
   const closed = [...closes, ...settledHere.map(({ id }) => id)];
   const files = touchedFiles(step.rows);

@@ -91,7 +91,7 @@ async function reflectByModel(
     return { usd, note: `the model's reflection ${what}: ${answer.refused}` };
   }
   const { drafts, dropped } = answer.taken;
-  const observations = nameDrafts(drafts, { taken: memory.history, timezone });
+  const observations = nameDrafts(drafts, memory, timezone);
   const record = { ...reflectedRecord(memory, dropped, focus), observations, by: answer.by };
   // Folding places what was added where it happened.
   const left = foldLedger([...ledger, record]).observations;
