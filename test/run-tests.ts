@@ -47,7 +47,7 @@ async function runWithRetry(words: readonly string[]): Promise<number> {
   const { passed, failed, status, files } = await runTests(words);
   const mayRetry = status !== 0 && files.length > 0 && files.length <= FILES_MAX;
   if (mayRetry) console.log(`once more by themselves: ${files.join(", ")}`);
-  const options = words.filter((word) => word !== "--parallel" && !word.endsWith(".ts"));
+  const options = words.filter((word) => !word.startsWith("--parallel") && !word.endsWith(".ts"));
   const end = mayRetry
     ? await runTests([...options, ...files.map((file) => `./${file}`)])
     : { failed, status };

@@ -84,7 +84,7 @@ function onRuntime(command: string[]): void {
     using home = temporaryHome();
     const loader = join(ROOT, "test", "support", "load.ts");
     const files = [...filesIn("lib"), ...filesIn("hooks/pi")];
-    const env = { ...home.env, DENO_DIR };
+    const env = { ...home.env, ...KEPT };
     const { stdout, stderr, exitCode } = await runCommand([...command, loader, ...files], {
       env,
       cwd: home.project,
@@ -131,7 +131,7 @@ function runOn(
   { env, project }: TemporaryHome,
 ): Promise<Finished> {
   return runCommand([...runtime, scriptPath(script), ...args], {
-    env: { ...env, NO_COLOR: "1", DENO_DIR, DENO_NO_UPDATE_CHECK: "1" },
+    env: { ...env, NO_COLOR: "1", ...KEPT },
     cwd: project,
   });
 }
@@ -179,7 +179,9 @@ function modelAnswer({ text }: RecordedRequest): string {
   return JSON.stringify({ observations: [observation] });
 }
 
-const DENO_DIR = mkdtempSync(join(tmpdir(), "deno-"));
+/** Where runtimes keep what they made of our files. */
+const CACHE = mkdtempSync(join(tmpdir(), "cache-"));
+const KEPT = { DENO_DIR: CACHE, NODE_COMPILE_CACHE: CACHE, DENO_NO_UPDATE_CHECK: "1" };
 
 function stable({ stdout, stderr, exitCode }: Finished, home: TemporaryHome): Finished {
   const clean = (text: string) =>
@@ -194,7 +196,7 @@ function stable({ stdout, stderr, exitCode }: Finished, home: TemporaryHome): Fi
       .replace(/\d+\.\d s$/gm, "<time> s")
       // of a fork and its origin the rows are those of the one that was indexed first
       .replace(/^Questions of your own history:[\s\S]*/m, "<questions>")
-      .replace(/\b\d+[mhd] ago\b/g, "<age>") // one runtime's run may end another day after a session
+      .replace(/\b\d+[smhd] ago\b/g, "<age>") // one runtime's run may end another day after a session
       .replace(/(?<=127\.0\.0\.1:)\d+(?:\/memory_\w+)?/g, "<port>")
       .replace(/(?<="(?:tookMs|avg\w+|storageUsedMB|size)": )[\d.]+/g, "<measured>")
       .replace(/(?<="relevance_score": )[\d.]+/g, "<score>") // the home's random name is among the words
