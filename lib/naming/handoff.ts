@@ -224,7 +224,7 @@ function lastExchange(
   };
   const isAnswered = said.at(-1)?.who === "assistant";
   const request = said.findLast(({ who }) => who === "user");
-  const first = said.find(({ text }) => isRequest(text));
+  const first = said.find(({ who, text }) => who === "user" && isRequest(text));
   let room = Math.floor(maxChars * LAST.page);
   const asked = request ? spoken(request, isAnswered ? Math.floor(room * LAST.request) : room) : "";
   room -= asked.length;
