@@ -30,6 +30,7 @@ import {
   stringsOf,
 } from "../base/json.ts";
 import { WRITER_WAIT_MS, withLock } from "../base/locks.ts";
+import { nearestTo } from "../base/text.ts";
 import type { ObserveSettings, Paths } from "../config/config.ts";
 import { findFormat } from "../hosts/hosts.ts";
 import { recordsIn } from "../hosts/lines.ts";
@@ -269,8 +270,7 @@ export function parseChanges(changes: Readonly<Record<string, string>>): Record<
     const value = typed(text);
     const wrong = fault(key, value);
     if (wrong === undefined) return [key, value];
-    const hint = `known keys: ${[...KEPT.keys()].join(", ")}`;
-    throw new SessionMemoryError("USAGE", `Cannot set ${key}=${text}: ${wrong}`, { hint });
+    throw new SessionMemoryError("USAGE", `Cannot set ${key}=${text}: ${wrong}`, { hint: hintFor(key) });
   });
   return Object.fromEntries(values);
 }
@@ -301,6 +301,14 @@ export function noteAttempt(
     const insert = db.prepare("INSERT OR REPLACE INTO observer_backoffs VALUES (?, ?, ?, ?)");
     insert.run(sessionId, failures, now + wait, failure);
   });
+}
+
+/** Names a value that fits a key, or the key that another one probably means. */
+function hintFor(key: string): string {
+  const kept = KEPT.get(key);
+  if (kept !== undefined) return `try ${key}=${typeof kept === "number" ? kept : kept[0]}`;
+  const nearest = nearestTo(key, [...KEPT.keys()]);
+  return nearest ? `did you mean ${nearest}?` : "--help lists the keys";
 }
 
 function typed(text: string): unknown {
