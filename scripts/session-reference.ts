@@ -188,7 +188,13 @@ async function describeLines(
   const answer = question === undefined ? undefined : await answerTo(question, asked, options);
   const known = shared ? shared.meta : await findMeta(session, options);
   const lines = sessionLines({ written, session, meta: known, answer }, style);
-  if (shared) return lines;
+  const asking = {
+    hasModel: namesServer(options.paths),
+    hasTool: options.hasTool ?? false,
+    isVisited: !shared && isVisited(session, options.paths),
+  };
+  const ask = askLine({ written, session }, asking, options.rules.clean);
+  if (shared) return [...lines, ask];
   if (name === HAND_OVER && question === undefined) {
     lines.push(...(await handOverLines(session, options)));
   }
@@ -199,12 +205,7 @@ async function describeLines(
     lines.push(...sessionLines({ ...about, meta: await findMeta(ancestor, options) }, style));
   }
   if (found.length < ancestors) lines.push("- no earlier session that it came from is known");
-  const asking = {
-    hasModel: namesServer(options.paths),
-    hasTool: options.hasTool ?? false,
-    isVisited: isVisited(session, options.paths),
-  };
-  return [...lines, askLine({ written, session }, asking, options.rules.clean)];
+  return [...lines, ask];
 }
 
 /** Returns whether the `llm` block of config.json names a server: a program is not asked while a prompt waits. */

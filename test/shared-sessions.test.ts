@@ -112,6 +112,19 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
     rmSync(file);
   });
 
+  test("is described in a prompt under its reference as it is printed, with how to ask more", async () => {
+    for (const written of [`@@alice@desk:${ID.slice(0, 12)}`, `@@${ID}`]) {
+      const lines = (await bob.ok("session-reference", `go on with ${written}, please`))
+        .trimEnd()
+        .split("\n");
+      expect(lines[1]).toStartWith(`${written} is "double refunds" · claude · "alice@desk:${ID}"`);
+      expect(lines.at(-1)).toMatch(new RegExp(`^- to read more: sh .* session-reader '?alice@desk:${ID}`));
+    }
+    expect(await bob.ok("session-reference", "mail @@alice@desk.example: the rest, or @@alice@desk")).toBe(
+      "",
+    );
+  });
+
   test("is read by lines, as search names them, by words, and with what its tools gave", async () => {
     const [head = "", ...lines] = WHOLE;
     expect(plain(await read(`alice@desk:${ID.slice(0, 8)}:2-5`))).toEqual([head, ...lines.slice(1, 4)]);
