@@ -138,6 +138,8 @@ function matchStart(forms: string): RegExp {
 /** A clause of place narrows a rule to the project, which it is kept for anyway. */
 const HERE =
   /(?<!\p{L})(?:(?:in|for|within|across|throughout) (?:this|our|the) (?:whole |entire )?(?:project|repo(?:sitory)?|code ?base|workspace|monorepo)|(?:in|für) diesem? (?:projekt|repo(?:sitory)?)|dans ce (?:projet|dépôt)|en este (?:proyecto|repo(?:sitorio)?)|neste (?:projeto|repositório)|в этом (?:проекте|репозитории)|在(?:这个|本)(?:项目|仓库)(?:里|中)?|このプロジェクトでは?)(?!\p{L}),?/giu;
+/** As much where it is a word that is said of other places too: before an order. */
+const BEFORE_ORDER = /(?<=^|, )(?:here|hier|ici|aquí|aqui|здесь)(?!\p{L}),? /giu;
 /** Bound to what is at hand, or to a time that ends. */
 const BOUND =
   matchPhrases(`this time|for now|right now|just now|until|today|tonight|above|below|(?:use|do|run|call|touch|change|in|for|on|to) (?:this|that|these|those)
@@ -175,6 +177,7 @@ function laysDown(sentence: string): boolean {
   const own = sentence
     .replace(QUOTED, " … ")
     .replace(HERE, " ")
+    .replace(BEFORE_ORDER, "")
     .replace(/\s+/g, " ")
     .replace(/^[\s,:]+|\s(?=[,.!])|[.!\s]+$/g, "");
   const isOpened =
