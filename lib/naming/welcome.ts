@@ -9,15 +9,14 @@ import { FOREIGN_LABEL, oneLine, quote, quoted, sharedReference, shortId } from 
 import { DAY_MS, formatAge } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { statUnpacked } from "../hosts/packed.ts";
-import type { Entry, Session } from "../hosts/session.ts";
+import type { Session } from "../hosts/session.ts";
 import { splitWords } from "../language/words.ts";
 import { storedTranscripts } from "../sessions/found.ts";
-import { metaFile, RULES, readMeta } from "../sessions/meta.ts";
-import type { TranscriptFile } from "../sessions/places.ts";
+import { metaFile, RULES, readMeta, type SessionMeta } from "../sessions/meta.ts";
 import { recentTranscripts } from "../sessions/places.ts";
 import { findName } from "../sessions/record.ts";
 import type { Held, Shared } from "../sessions/resolve.ts";
-import { hasConversation, identifySession, projectTest, visibleSession } from "../sessions/sessions.ts";
+import { hasConversation, identifySession, projectTest, visibleAmong } from "../sessions/sessions.ts";
 import { lastTime } from "../sessions/titles.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 
@@ -38,8 +37,11 @@ interface About {
   said: string | undefined;
 }
 
-/** With the time of its last row, in milliseconds. */
-type Dated = About & { at: number };
+/** A session that may be the last: the time of its last row in milliseconds, and what it is, read when it is asked. */
+interface Candidate {
+  at: number;
+  about: () => About | undefined | Promise<About | undefined>;
+}
 
 interface WelcomeOptions {
   /** The session that begins. */
@@ -59,99 +61,86 @@ export async function welcomeLine(
   paths: PathsWithRules,
   { id, cwd, last, hasDigest }: WelcomeOptions,
 ): Promise<string | undefined> {
-  const oldest = Date.now() - AGE_MAX_MS;
-  const isDigested = (at: number) => hasDigest && at > Date.now() - FIRST_LOOK_MS;
-  const shared = last?.shared && aboutShared(last.session, last.shared);
-  for (const { found, at } of newestFiles(paths, cwd)) {
-    if (Date.parse(at) < Math.max(oldest, shared?.at ?? 0)) break;
-    if (found.id === id || found.ephemeral) continue;
-    const about = await readAbout(found, { paths, cwd });
-    if (!about || about.id === id) continue;
-    return isDigested(Date.parse(at))
+  const now = Date.now();
+  const candidates = [
+    ...ownCandidates(paths, { id, cwd }),
+    ...(last?.shared ? [pulled(last, last.shared)] : []),
+  ];
+  for (const { at, about } of candidates.sort((a, b) => b.at - a.at)) {
+    if (!(at >= now - AGE_MAX_MS)) break;
+    const told = await about();
+    if (!told || told.id === id) continue;
+    return hasDigest && at > now - FIRST_LOOK_MS
       ? undefined
-      : formatLine({ ...about, at: Date.parse(at) }, readRules(paths.rules));
+      : formatLine(told, (now - at) / 1000, readRules(paths.rules));
   }
-  if (!shared || shared.at < oldest || isDigested(shared.at)) return undefined;
-  return formatLine(shared, readRules(paths.rules));
+  return undefined;
 }
 
-/** Describes what others went on with last. */
-function aboutShared({ name, updatedAt }: Session, shared: Shared): Dated {
-  const reference = sharedReference(shared);
+function pulled({ session: { name, updatedAt } }: Held, shared: Shared): Candidate {
+  const id = sharedReference(shared);
   return {
-    id: reference,
-    name: name ?? reference,
-    said: shared.meta?.description ?? "",
     at: Date.parse(updatedAt),
+    about: () => ({ id, name: name ?? id, said: shared.meta?.description }),
   };
 }
 
-/** Returns the project's transcripts with the times of their last rows, newest first. */
-function newestFiles(paths: PathsWithRules, cwd: string): { found: TranscriptFile; at: string }[] {
+/** Returns the transcripts that changed last, other than the session's that begins. */
+function ownCandidates(paths: PathsWithRules, { id, cwd }: Pick<WelcomeOptions, "id" | "cwd">): Candidate[] {
+  const isOfProject = projectTest(cwd, { cwd, paths });
   const all = [...recentTranscripts(paths, { directory: cwd, cwd }), ...storedTranscripts(paths)];
   const files = all.flatMap((found) => {
-    const stat = statUnpacked(found.file);
+    const stat = found.id === id || found.ephemeral ? undefined : statUnpacked(found.file);
     return stat?.isFile() ? [{ found, stat }] : [];
   });
   files.sort((a, b) => changedMs(b.stat) - changedMs(a.stat));
-  const dated = files.slice(0, AMONG).map(({ found, stat }) => ({
-    found,
-    at: lastTime(found) ?? changedAt(stat),
+  return files.slice(0, AMONG).map(({ found, stat }) => ({
+    at: Date.parse(lastTime(found) ?? changedAt(stat)),
+    about: () => {
+      const session = identifySession(found);
+      const isMeant = session && session.parentId === undefined && isOfProject(session);
+      return isMeant && visibleAmong([session], paths).length > 0 ? readAbout(session, paths) : undefined;
+    },
   }));
-  return dated.sort((a, b) => (a.at < b.at ? 1 : -1));
 }
 
-/** Describes a session of the project by its meta file, else by its transcript. */
-async function readAbout(
-  found: TranscriptFile,
-  { paths, cwd }: { paths: PathsWithRules; cwd: string },
-): Promise<About | undefined> {
-  const session = identifySession(found);
-  if (!session || session.parentId !== undefined || !projectTest(cwd, { cwd, paths })(session))
-    return undefined;
-  if (!visibleSession(found, paths)) return undefined;
+/** Describes a session by its meta file, else by its first words and its last answer. */
+async function readAbout(session: Session, paths: PathsWithRules): Promise<About | undefined> {
+  const { id, file } = session;
+  const rules = readRules(paths.rules);
+  const { readLast } = await import("../transcripts/transcript.ts");
+  const last = readLast(file, { rules, count: LAST_ENTRIES }).entries.slice(-LAST_ENTRIES);
   const { meta } = readMeta(metaFile(paths, session));
-  if (!meta) return await fromTranscript(session, paths);
-  // What it did after it was described may have closed what was open.
-  const wentOnTo = (await lastEntry(session, paths, () => true))?.at ?? "";
-  const open = wentOnTo <= meta.updatedAt ? /^(?:Open|Next|Last): .+$/m.exec(meta.summary)?.[0] : undefined;
-  const name = found.name ?? meta.name;
-  // A name of first words is its own description. The open part comes first: the line may be cut.
-  const asked = meta.model === RULES ? `Asked: ${meta.description}` : meta.description;
-  const isName = splitWords(meta.description).join() === splitWords(name).join();
-  const told = [open, isName ? "" : asked].flatMap((text) => text || []);
-  const said = told.map((text) => text.replace(/(?<![.!?…])$/, ".")).join(" ");
-  return { id: session.id, name, said };
-}
-
-async function fromTranscript(session: Session, paths: PathsWithRules): Promise<About | undefined> {
+  if (meta) {
+    const name = session.name ?? meta.name;
+    return { id, name, said: describedBy(meta, { name, wentOnTo: last.at(-1)?.at }) };
+  }
   if (!hasConversation(session)) return undefined;
   const { firstWords } = await import("../sessions/listing.ts");
-  const name = findName(session, paths) ?? firstWords(session.file, readRules(paths.rules));
-  const isAnswer = ({ kind, text }: Entry) => kind === "assistant" && text.trim() !== "";
-  return { id: session.id, name, said: (await lastEntry(session, paths, isAnswer))?.text };
+  const answer = last.findLast(({ kind, text }) => kind === "assistant" && text.trim() !== "");
+  return { id, name: findName(session, paths) ?? firstWords(file, rules), said: answer?.text };
 }
 
-/** Returns the last of a session's newest entries that is wanted. */
-async function lastEntry(
-  { file }: Session,
-  paths: PathsWithRules,
-  isWanted: (entry: Entry) => boolean,
-): Promise<Entry | undefined> {
-  const { readLast } = await import("../transcripts/transcript.ts");
-  const { entries } = readLast(file, { rules: readRules(paths.rules), count: LAST_ENTRIES });
-  return entries.slice(-LAST_ENTRIES).findLast(isWanted);
+/** Returns what a meta file says beyond the name. The open part comes first: the line may be cut. */
+function describedBy(
+  { model, description, summary, updatedAt }: SessionMeta,
+  { name, wentOnTo = "" }: { name: string; wentOnTo: string | undefined },
+): string {
+  // What it did after it was described may have closed what was open.
+  const open = wentOnTo <= updatedAt ? /^(?:Open|Next|Last): .+$/m.exec(summary)?.[0] : undefined;
+  const asked = model === RULES ? `Asked: ${description}` : description;
+  // A name of first words is its own description.
+  const isName = splitWords(description).join() === splitWords(name).join();
+  const told = [open, isName ? "" : asked].flatMap((text) => text || []);
+  return told.map((text) => text.replace(/(?<![.!?…])$/, ".")).join(" ");
 }
 
-function formatLine({ id, at, ...about }: Dated, rules: Rules): string {
+function formatLine({ id, name, said }: About, ageSeconds: number, rules: Rules): string {
   const shown = (text = "") => (rules.hasText(text) ? "" : rules.clean(text));
-  const name = quote(oneLine(shown(about.name) || id, NAME_CHARS));
-  const before = `${FOREIGN_LABEL} the last session in this project was ${name} (${formatAge((Date.now() - at) / 1000)} ago)`;
+  const called = quote(oneLine(shown(name) || id, NAME_CHARS));
+  const before = `${FOREIGN_LABEL} the last session in this project was ${called} (${formatAge(ageSeconds)} ago)`;
   const command = ownCommand("session-reader").map(quoted).join(" ");
   const after = ` Read on: ${command} ${quoted(shortId(id))} --outline`;
-  const sentence = oneLine(
-    shown(about.said),
-    LINE_MAX_CHARS - [...before, ...after].length - QUOTES_CHARS - 2,
-  );
+  const sentence = oneLine(shown(said), LINE_MAX_CHARS - [...before, ...after].length - QUOTES_CHARS - 2);
   return sentence === "" ? `${before}.${after}` : `${before}: ${quote(sentence)}${after}`;
 }
