@@ -55,8 +55,25 @@ export function renderObservations(ledger: Ledger, options: RenderOptions = {}):
   const notes = sideNotes(memory, openThreads(memory).filter(isShown), options.earlier);
   const sides = options.isBrief ? notes.filter(isNeededNext) : notes;
   const whole = join([observationsSection(shown), ...sides.map(sideText)]);
-  if (maxChars === undefined || countPoints([whole]) - 1 <= maxChars) return whole;
-  return renderWithin(maxChars, { shown, sides, memory });
+  const fits = (text: string) => maxChars === undefined || countPoints([text]) - 1 <= maxChars;
+  if (maxChars === undefined || fits(whole)) return whole;
+  const cut = sides.map((side) => fitSide(side, Math.floor(maxChars * SIDE_SHARE)));
+  const worth = (item: Observation) => WORTH.indexOf(isOpen(item, memory) ? "open" : item.priority);
+  const ranked = shown.toReversed().toSorted((a, b) => worth(a) - worth(b));
+  const withMost = (count: number) => {
+    const kept = new Set(ranked.slice(0, count));
+    const missing = shown.length - count;
+    const leftOut = missing > 0 ? `(${counted(missing, "more observation")} left out here)` : "";
+    return join([observationsSection(shown.filter((item) => kept.has(item))), ...cut, leftOut]);
+  };
+  let [least, most] = [0, shown.length];
+  while (least < most) {
+    // all of them first, which take no line on what is left out
+    const count = most === shown.length ? most : Math.ceil((least + most) / 2);
+    if (fits(withMost(count))) least = count;
+    else most = count - 1;
+  }
+  return least > 0 ? withMost(least) : undefined;
 }
 
 /** Returns the lines of the observations alone. */
@@ -141,32 +158,6 @@ function isTag(opening: string): boolean {
 
 /** The order in which lines are kept; each kind from its newest. */
 const WORTH = ["open", "red", "yellow", "green"];
-/** More lines than a kind has. */
-const RANK_STEP = 1e6;
-
-/** Renders whole lines in order of value, beside the other notes. */
-function renderWithin(
-  maxChars: number,
-  { shown, sides, memory }: { shown: readonly Observation[]; sides: Side[]; memory: Memory },
-): string | undefined {
-  const notes = sides.map((side) => fitSide(side, Math.floor(maxChars * SIDE_SHARE)));
-  const blocks = shown.map((item, at) => ({
-    rank: WORTH.indexOf(isOpen(item, memory) ? "open" : item.priority) * RANK_STEP - at,
-    forms: [[observationLine(item)]],
-  }));
-  // What headings and notes take is known once the lines are chosen.
-  for (let room = maxChars; ; ) {
-    const lines = new Set(fit(blocks, { maxChars: room, gap: () => [] }));
-    const kept = shown.filter((item) => lines.has(observationLine(item)));
-    if (kept.length === 0) return undefined;
-    const missing = shown.length - kept.length;
-    const leftOut = missing > 0 ? `(${counted(missing, "more observation")} left out here)` : "";
-    const text = join([observationsSection(kept), ...notes, leftOut]);
-    const over = countPoints([text]) - 1 - maxChars;
-    if (over <= 0) return text;
-    room = Math.min(room, countPoints([...lines])) - over;
-  }
-}
 
 /** Returns a side note cut to whole lines: of paths the first, of other lines the last. */
 function fitSide(side: Side, room: number): string {

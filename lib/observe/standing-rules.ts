@@ -146,9 +146,7 @@ export async function rulesOfAll(
 
 /** Returns the rules that hold in a directory's project, without those of sessions and of texts that are kept out. */
 export async function rulesHolding(directory: string, paths: PathsWithRules): Promise<StandingRule[]> {
-  const { marks, ends } = await readStandingFor(directory, paths);
-  if (marks.length === 0) return [];
-  return makeRules({ marks: await visibleMarks(marks, paths), ends }).filter(holds);
+  return (await rulesOfAll(await readStandingFor(directory, paths), paths)).filter(holds);
 }
 
 async function visibleMarks(marks: readonly StandingMark[], paths: PathsWithRules): Promise<StandingMark[]> {
