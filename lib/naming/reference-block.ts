@@ -194,7 +194,7 @@ export async function handOverLines(
 ): Promise<string[]> {
   const [{ foldLedger, isOpen, MARKS, openThreads }, { handedLedger }] = await Promise.all([
     import("../observe/observations.ts"),
-    import("../observe/handed-ledger.ts"),
+    import("../observe/observe-session.ts"),
   ]);
   const memory = foldLedger(await handedLedger(session, options));
   const threads = new Set(openThreads(memory));

@@ -10,7 +10,7 @@ import { type Notes, noteTaker } from "../model/configured-model.ts";
 import { redactor } from "../redact/redact.ts";
 import { currentExclusion } from "../sessions/gate.ts";
 import { isStillVisible } from "../sessions/sessions.ts";
-import type { Rules } from "../transcripts/rules.ts";
+import { type Rules, readRules } from "../transcripts/rules.ts";
 import { readActiveBranch } from "../transcripts/tree.ts";
 import {
   appendLedgerFile,
@@ -91,8 +91,18 @@ export async function keepRules(session: Session, options: MemoryOptions): Promi
   await keepStanding(session, { paths: options.paths, entries, ledger });
 }
 
+/** A larger session that nobody observed would hold up the prompt. */
+const READ_AT_ONCE_BYTES = 4 * 1024 * 1024;
+
+/** Returns the ledger of a session that is gone on with; of one that nobody observed, the one that rules make now. */
+export async function handedLedger(session: Session, options: SessionContext): Promise<Ledger> {
+  const { ledger } = readLedger(session, { ...options, rules: readRules(options.settings) });
+  if (ledger.length > 0 || session.size > READ_AT_ONCE_BYTES) return ledger;
+  return (await tryOut(session, { ...options, when: "all" })).observed?.ledger ?? [];
+}
+
 /** Takes the same steps without keeping anything. */
-export async function tryOut(session: Session, options: SessionContext & Steps): Promise<SessionOutcome> {
+async function tryOut(session: Session, options: SessionContext & Steps): Promise<SessionOutcome> {
   return await runSteps(readSessionMemory(session, options), { ...options, append() {}, isTrial: true });
 }
 
