@@ -1,6 +1,6 @@
 /** Finds hosts that changed where or how they write: a file in one of their places is new, and what was read of them is old. */
 
-import { basename, join } from "node:path";
+import { basename, join, sep } from "node:path";
 import { changedMs, isFile, listEntries } from "../base/files.ts";
 import { type Finding, warning } from "../base/findings.ts";
 import { DAY_MS, formatAge } from "../base/time.ts";
@@ -12,6 +12,7 @@ import { HOSTS } from "../hosts/hosts.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import { redact } from "../redact/redact.ts";
 import { findTranscripts, listStores } from "../sessions/found.ts";
+import type { TranscriptFile } from "../sessions/places.ts";
 import { readTailBytes } from "../sessions/titles.ts";
 import { openForeign } from "../store/sqlite.ts";
 import { outermostEntries } from "../transcripts/cursor.ts";
@@ -30,7 +31,7 @@ export function* findMovedHosts(paths: PathsWithRules, now: number): Generator<F
     ({ machine, archived, file }) => machine === undefined && !(archived && hasPromptsAlone(file)),
   );
   for (const host of HOSTS) {
-    const own = transcripts.flatMap(({ agent, file }) => (agent === host.agent ? file : []));
+    const own = transcripts.filter(({ agent }) => agent === host.agent);
     const what = describeMove(host, { own, paths, now });
     if (what !== undefined)
       yield warning(what, "update session-memory: this version may not know where, or how, it writes now");
@@ -39,14 +40,14 @@ export function* findMovedHosts(paths: PathsWithRules, now: number): Generator<F
 
 interface Look {
   /** The transcripts of the host, our copies of them among these. */
-  own: readonly string[];
+  own: readonly TranscriptFile[];
   paths: PathsWithRules;
   now: number;
 }
 
 function describeMove(host: Host, { own, paths, now }: Look): string | undefined {
   const stores = listStores(host, paths);
-  const written = [...new Set([...stores, ...own, ...filesAt(host, paths)])]
+  const written = [...new Set([...stores, ...own.map(({ file }) => file), ...filesAt(host, paths)])]
     .map((file) => ({ file, at: Math.min(writtenMs(file), now) }))
     .sort((a, b) => b.at - a.at);
   let read = 0;
@@ -61,7 +62,12 @@ function describeMove(host: Host, { own, paths, now }: Look): string | undefined
   }
   const isCopied = (at: number) =>
     known.some((time) => time > read + WEEK_MS && Math.abs(time - at) < COPYING_MS);
+  const fileOf = new Map(own.map(({ id, file }) => [id, file]));
+  // what lies beside a session that is read, such as its title
+  const isBeside = (file: string) =>
+    file.split(sep).some((part) => lastRowMs(fileOf.get(part.split(".", 1)[0]) ?? "") !== undefined);
   const [newest] = unread
+    .filter(({ file }) => !isBeside(file))
     .map(({ file, at }) => ({ file, at: newestTimeIn(file, at) ?? (isCopied(at) ? 0 : at) }))
     .sort((a, b) => b.at - a.at);
   if (!newest || newest.at < Math.max(now, read + 2 * WEEK_MS) - WEEK_MS) return undefined;
