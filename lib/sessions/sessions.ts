@@ -54,13 +54,14 @@ const SMALL_BYTES = 64 * 1024;
  */
 export function listSessions(paths: PathsWithRules, options: ListOptions = {}): Session[] {
   const { agent, subagents, excluded = false, cwd } = options;
+  const isOfProject = projectFilter(options, paths);
   const sessions = findTranscripts(paths, { agent, subagents, cwd }).flatMap((found) => {
     const session = found.ephemeral ? undefined : identifySession(found);
     if (!session || (agent !== undefined && session.agent !== agent)) return [];
-    if (!subagents && session.parentId !== undefined) return [];
+    if ((!subagents && session.parentId !== undefined) || !isOfProject(session)) return [];
     return [options.dated ? dated(session) : session];
   });
-  const wanted = newestCopies(sessions).filter(projectFilter(options, paths));
+  const wanted = newestCopies(sessions);
   return excluded ? wanted : visibleAmong(wanted, paths);
 }
 
