@@ -230,9 +230,11 @@ export function sessionsWithCopy(store: Store, sessionId: string, at: string): I
   return ids.length > 0 ? [...readIndexedSessions(store, ids).values()] : [];
 }
 
-/** A fork's copied rows are indexed with the session that they were said in. */
-const IS_COPIED = `s.id IN (SELECT owner_id FROM copies WHERE session_id = $session)
-  AND c.timestamp < coalesce((SELECT min(timestamp) FROM session_chunks WHERE session_id = $session), '9999')`;
+/** Returns the condition that a chunk is of sessions that SQL lists: a fork's copied rows are indexed with the session that they were said in. */
+const isHeldIn = (listed: string) => `(s.id IN ${listed}
+  OR s.id IN (SELECT owner_id FROM copies WHERE session_id IN ${listed}) AND EXISTS (
+    SELECT 1 FROM copies WHERE owner_id = s.id AND session_id IN ${listed} AND c.timestamp < coalesce(
+      (SELECT min(timestamp) FROM session_chunks WHERE session_id = copies.session_id), '9999')))`;
 
 /** Returns the condition of a filter on chunks `c` and sessions `s`. */
 function toWhere(filter: ChunkFilter): { where: string; values: NamedValues } {
@@ -262,11 +264,10 @@ function toWhere(filter: ChunkFilter): { where: string; values: NamedValues } {
   if (filter.hasAction !== undefined) add("c.has_action = $action", { action: filter.hasAction ? 1 : 0 });
   if (session !== undefined) {
     const child = filter.subagents ? " OR s.parent_id = $session" : "";
-    add(`(s.id = $session${child} OR ${IS_COPIED})`, { session });
+    add(`(${isHeldIn("($session)")}${child})`, { session });
   }
-  if (among !== undefined) {
-    add("s.id IN (SELECT value FROM json_each($among))", { among: JSON.stringify(among) });
-  }
+  if (among !== undefined)
+    add(isHeldIn("(SELECT value FROM json_each($among))"), { among: JSON.stringify(among) });
   if (agent !== undefined) add("s.agent = $agent", { agent });
   if (projects !== undefined) {
     const listed = "(SELECT value FROM json_each($projects))";
