@@ -54,7 +54,7 @@ Options:
       --new              New and grown sessions only (default)
       --all              Index everything again; what was paid for is reused
       --session <s>      This session only: id, name, last, or a path (repeatable)
-      --since <time>     Only transcripts changed since: 2026-02-03, yesterday, 7d
+      --since <time>     Only sessions with a row since: 2026-02-03, yesterday, 7d
       --no-vectors       Full text only
       --topics           Topics by the model in place of the map of keywords
       --prune            Forget sessions whose transcript is gone
@@ -86,12 +86,14 @@ async function main(asked: Run<typeof SCRIPT.flags>): Promise<void> {
   const { values } = asked;
   refuseTogether(values, "new", "all");
   refuseTogether(values, "status", "validateOnly", "dryRun");
-  if (values.status) return await showStatus(asked);
+  const isComplete = !values.session && values.since === undefined;
+  if (values.status && isComplete) return showStatus(asked);
   const { sessions, listed } = chooseSessions(asked);
+  if (values.status) return showStatus(asked, listed);
   if (values.validateOnly) return validate(sessions, asked);
   const options = {
     ...{ config: asked, sessions, signal: stopSignal(), progress: startProgress, onWarning: warn },
-    isComplete: !values.session && values.since === undefined,
+    isComplete,
     all: values.all,
     vectors: !values.noVectors,
     topics: values.topics,
@@ -115,8 +117,9 @@ function chooseSessions({ values, paths, cwd, asking }: Run<typeof SCRIPT.flags>
     );
     return { sessions, listed: sessions };
   }
-  const listed = listSessions(paths, { subagents: true, excluded: true, cwd }).filter(
-    ({ modifiedAt }) => since === undefined || Date.parse(modifiedAt) > since.getTime(),
+  const options = { subagents: true, excluded: true, cwd, dated: since !== undefined };
+  const listed = listSessions(paths, options).filter(
+    ({ updatedAt }) => since === undefined || updatedAt >= since.toISOString(),
   );
   const others = unlistedTranscripts(paths, listed);
   return { sessions: [...others, ...listed.toReversed()], listed };
@@ -209,9 +212,11 @@ function toJson(part: RunReport["vectors"] | NonNullable<RunReport["topics"]>): 
   return { state: "on", ...rest, ...(stopped ? { error: `${stopped.type}: ${stopped.message}` } : {}) };
 }
 
-async function showStatus({ paths, settings, values, show }: Run<typeof SCRIPT.flags>): Promise<void> {
+function showStatus({ paths, settings, values, show }: Run<typeof SCRIPT.flags>, of?: Session[]): void {
   ensureIndex(paths.database, settings);
-  const sessions = withExistingStore(paths.database, readStatuses) ?? [];
+  const wanted = of && new Set(of.map(({ file }) => placeOnDisk(file)));
+  const statuses = withExistingStore(paths.database, readStatuses) ?? [];
+  const sessions = statuses.filter(({ file }) => wanted?.has(file) ?? true);
   show({ sessions }, sessions.map(statusLine));
   const chunks = sessions.reduce((sum, status) => sum + status.chunks, 0);
   if (!values.json) note(`${counted(sessions.length, "session")}, ${counted(chunks, "chunk")}`);
