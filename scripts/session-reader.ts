@@ -46,7 +46,7 @@ import {
   rowJson,
 } from "../lib/transcripts/log.ts";
 import { ownRules } from "../lib/transcripts/rules.ts";
-import { type ReadOptions, readLastRows, readRowsAt } from "../lib/transcripts/transcript.ts";
+import { hasLine, type ReadOptions, readLastRows, readRowsAt } from "../lib/transcripts/transcript.ts";
 import { readRewound } from "../lib/transcripts/tree.ts";
 
 const USAGE = `\
@@ -187,6 +187,8 @@ async function readLog(
   });
   // near each other they may have rows in common
   const rows = [...new Map(places.map((row) => [`${row.line} ${row.nth}`, row])).values()];
+  const short = lines.find(({ to }) => to > (rows.at(-1)?.line ?? 0) && !hasLine(file, to));
+  if (short) note(`the session ends before line ${short.to}`);
   return { rows, isRewound, skipped: 0 };
 }
 

@@ -260,6 +260,15 @@ export function readLastRows(
 /** The distance before an output at which its call is looked for. */
 const CALL_BYTES = 256 * 1024;
 
+function lineOffset(file: string, line: number, head: Head | undefined): number | undefined {
+  return withFile(file, (descriptor) => offsetOfLine(descriptor, line, head && formatOf(head).namesPlaces));
+}
+
+/** Returns whether a file has a line of this number. */
+export function hasLine(file: string, line: number): boolean {
+  return lineOffset(file, line, readHead(file)) !== undefined;
+}
+
 /**
  * Reads the rows on some lines, `around` rows before and after them, as far as the filter lets them through; undefined
  * when the file has fewer lines.
@@ -269,9 +278,7 @@ export function readRowsAt(
   { from, to, around, ...options }: RowOptions & { from: number; to: number; around: number },
 ): Row[] | undefined {
   const { rules, filter, results = resultsFor(filter), head = readHead(file) } = options;
-  const offset = withFile(file, (descriptor) =>
-    offsetOfLine(descriptor, from, head && formatOf(head).namesPlaces),
-  );
+  const offset = lineOffset(file, from, head);
   if (offset === undefined || !head) return undefined;
   const isWanted = (row: Row) => isWantedRow(row, filter);
   const readFrom = (start: number) => {
