@@ -165,12 +165,13 @@ export async function runMain(usage: string, main: (args: string[]) => void | Pr
     return;
   }
   quiet = flags.includes("--quiet");
+  typed = args;
   try {
     await main(args);
   } catch (error) {
     const failure = error instanceof SessionMemoryError ? error : findRefusal(error);
     if (!failure) throw error;
-    say(asCalled(shortenGiven(failure.format().trimEnd(), args)));
+    say(asCalled(failure.format().trimEnd()));
     process.exitCode = failure.exitCode;
   }
 }
@@ -274,6 +275,8 @@ export function time(
 }
 
 let quiet = false;
+/** The command line: no message repeats much of it. */
+let typed: readonly string[] = [];
 /** Redacts everything printed: paths, ids, names, queries and messages never pass the reader. */
 let clean = redactor([]);
 
@@ -314,7 +317,7 @@ function printJson(value: unknown): boolean {
 
 /** Writes to stderr. Not by `console.error`, whose lines Bun colours red whenever FORCE_COLOR is set, even in a file. */
 function say(line: string): void {
-  writeFully(`${clean(line)}\n`, STDERR);
+  writeFully(`${clean(shortenGiven(line, typed))}\n`, STDERR);
 }
 
 /** Prints a warning on stderr, unless `--quiet` is set. */
