@@ -205,9 +205,7 @@ function readFlags<F extends Flags>(
 ): Values<F> {
   const zone = given.utc ? { ...settings, timezone: "UTC" } : settings;
   const values = Object.entries(flags).map(([name, read]) => {
-    const typed = asTyped(name);
-    const flag = name.length === 1 ? `-${name}` : `--${typed}`;
-    const all = given[typed]?.map((value) => read(value, flag, zone));
+    const all = given[asTyped(name)]?.map((value) => read(value, dashed(name), zone));
     return [name, read === toggle ? all !== undefined : read === texts ? all?.flat() : all?.at(-1)];
   });
   return Object.fromEntries(values);
@@ -218,11 +216,32 @@ function asTyped(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
+type Given = Readonly<Record<string, unknown>>;
+
+const isGiven = (values: Given, flag: string) => values[flag] !== undefined && values[flag] !== false;
+
+/** Returns a flag as one types it. */
+function dashed(name: string): string {
+  return name.length === 1 ? `-${name}` : `--${asTyped(name)}`;
+}
+
 /** Refuses flags that exclude each other. */
-export function refuseTogether(values: Readonly<Record<string, unknown>>, ...flags: string[]): void {
-  const given = flags.filter((flag) => values[flag] !== undefined && values[flag] !== false);
+export function refuseTogether(values: Given, ...flags: string[]): void {
+  const given = flags.filter((flag) => isGiven(values, flag));
   if (given.length > 1)
-    throw usageError(`Cannot use --${given.map(asTyped).join(" together with --")}`, "give one of them");
+    throw usageError(`Cannot use ${given.map(dashed).join(" together with ")}`, "give one of them");
+}
+
+/** Refuses whatever would be ignored beside a flag that asks for something else: all flags but `others`. */
+export function refuseBeside(values: Given, mode: string, ...others: string[]): void {
+  const heard = [mode, ...Object.keys(SHARED_FLAGS), ...others];
+  for (const flag of Object.keys(values)) if (!heard.includes(flag)) refuseTogether(values, mode, flag);
+}
+
+/** Refuses flags that say nothing without another one. */
+export function refuseWithout(values: Given, mode: string, ...flags: string[]): void {
+  const alone = isGiven(values, mode) ? undefined : flags.find((flag) => isGiven(values, flag));
+  if (alone) throw usageError(`Cannot use ${dashed(alone)} without ${dashed(mode)}`, `add ${dashed(mode)}`);
 }
 
 export function integer({ min = 0, max = Number.MAX_SAFE_INTEGER } = {}) {
@@ -232,9 +251,18 @@ export function integer({ min = 0, max = Number.MAX_SAFE_INTEGER } = {}) {
     const wanted = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;
     throw usageError(
       `Cannot use ${flag} "${value}": expected a whole number ${wanted}`,
-      `try ${flag} ${Math.max(min, 1)}`,
+      `try ${flag} ${nearestNumber(value, { min, max, usual: Math.max(min, 1) })}`,
     );
   };
+}
+
+/** Returns the nearest number within a range; where no number stands, the usual one. */
+export function nearestNumber(
+  value: string,
+  { min, max, usual }: Record<"min" | "max" | "usual", number>,
+): number {
+  const given = value.trim() === "" ? Number.NaN : Math.trunc(Number(value));
+  return Number.isNaN(given) ? usual : Math.min(max, Math.max(min, given));
 }
 
 export function choice<T extends string>(choices: readonly T[]) {

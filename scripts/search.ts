@@ -15,9 +15,12 @@ import {
   choice,
   each,
   integer,
+  nearestNumber,
   note,
   type Run,
+  refuseBeside,
   refuseTogether,
+  refuseWithout,
   runScript,
   speaker,
   text,
@@ -91,9 +94,8 @@ const FLAGS = {
 async function main(run: Run<typeof FLAGS>): Promise<void> {
   const { values, words, settings, show } = run;
   const mode = modeFlag(values);
-  if (values.resume && mode !== "sessions") {
-    throw usageError("Cannot use --resume without --by-session", "add --by-session");
-  }
+  refuseWithout(values, "bySession", "resume");
+  refuseBeside(values, "topics", "maxChars", "noIndex", "subagents", "own");
   const { limit, maxChars, context = 0, minScore = 0, subagents, explain, resume } = values;
   const { after, before, speaker, topic, decision, action, session, agent, project, file, error, command } =
     values;
@@ -104,7 +106,9 @@ async function main(run: Run<typeof FLAGS>): Promise<void> {
     has_action: action || undefined,
   };
   if (values.topics) {
-    const { topics, lines } = await sessionTopics({ ...options, subagents });
+    if (words[0] !== undefined)
+      throw usageError(`Cannot use argument "${words[0]}" with --topics`, "leave out one of them");
+    const { topics, lines } = await sessionTopics({ ...options, subagents, maxChars });
     show({ topics }, lines);
     return;
   }
@@ -165,7 +169,7 @@ function readScore(value: string): number {
   if (value.trim() === "" || !(score >= 0 && score <= 1)) {
     throw usageError(
       `Cannot use --min-score "${value}": expected a number from 0 to 1`,
-      "try --min-score 0.3",
+      `try --min-score ${nearestNumber(value, { min: 0, max: 1, usual: 0.3 })}`,
     );
   }
   return score;

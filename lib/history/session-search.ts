@@ -168,7 +168,7 @@ const TOPIC_PASSAGES_MIN = 2; // promised
 
 /** Returns the topics that several passages have, most frequent first, with the numbers of their chunks and sessions. */
 export async function sessionTopics(
-  resources: SearchResources & Pick<SearchRequest, "subagents"> = {},
+  resources: SearchResources & Pick<SearchRequest, "subagents" | "maxChars"> = {},
 ): Promise<{ topics: { topic: string; chunks: number; sessions: number }[]; lines: Line[] }> {
   return await withFreshIndex(resources, async ({ store }) => {
     const topics = store.db
@@ -188,7 +188,7 @@ export async function sessionTopics(
       const counts = ` ${chunks}${sessions > 1 ? ` (${sessions} sessions)` : ""}`;
       return { kind: "text", parts: [["name", topic], counts] };
     });
-    return { topics, lines: linesWithin(lines, MODES.brief.maxChars) };
+    return { topics, lines: linesWithin(lines, maxCharsFor({ mode: "brief", ...resources })) };
   });
 }
 
