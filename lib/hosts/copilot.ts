@@ -12,6 +12,8 @@ import { cutToHunks } from "./tool-call.ts";
 
 /** The line that the client appends to a command's output. */
 const SHELL_END = /\n?<(?:shellId: \S+ )?(?:completed|exited) with exit code (-?\d+)>\s*$/;
+/** The name in `workspace.yaml`, with its further lines, which are indented: of a prompt of several lines, or a long one. */
+const NAME = /^name: *(.*(?:\n(?:[ \t].*)?$)*)/m;
 /** A hook's words about a result, which the client appends to it. */
 const GUIDANCE =
   /\n*Tool "[^"\n]+" (?:succeeded|failed)\. Additional guidance from postToolUse(?:Failure)? hooks:\n[\s\S]*$/;
@@ -89,8 +91,13 @@ export const host: HostFile = {
   },
 
   title(file) {
-    const [, line = ""] = /^name: *(.*)$/m.exec(readText(join(dirname(file), "workspace.yaml"))) ?? [];
-    return unquoted(line);
+    const [, name = ""] = NAME.exec(readText(join(dirname(file), "workspace.yaml"))) ?? [];
+    return unquoted(
+      name
+        .replace(/^[|>][-+\d]*\n/, "")
+        .trim()
+        .replace(/\s*\n\s*/g, " "),
+    );
   },
 };
 
@@ -116,5 +123,5 @@ function readResult(data: JsonRecord): BareEntry {
 /** Returns a YAML scalar on one line. */
 function unquoted(scalar: string): string {
   const [, single, double] = /^(?:'(.*)'|"(.*)")\s*$/.exec(scalar) ?? [];
-  return single?.replaceAll("''", "'") ?? double?.replace(/\\(["\\])/g, "$1") ?? scalar.trim();
+  return single?.replaceAll("''", "'") ?? double?.replace(/\\(["\\])/g, "$1") ?? scalar;
 }
