@@ -60,11 +60,12 @@ export function renderObservations(ledger: Ledger, options: RenderOptions = {}):
   const cut = sides.map((side) => fitSide(side, Math.floor(maxChars * SIDE_SHARE)));
   const worth = (item: Observation) => WORTH.indexOf(isOpen(item, memory) ? "open" : item.priority);
   const ranked = shown.toReversed().toSorted((a, b) => worth(a) - worth(b));
+  const leftOut = (missing: number) =>
+    missing > 0 ? `(${counted(missing, "more observation")} left out here)` : "";
   const withMost = (count: number) => {
     const kept = new Set(ranked.slice(0, count));
-    const missing = shown.length - count;
-    const leftOut = missing > 0 ? `(${counted(missing, "more observation")} left out here)` : "";
-    return join([observationsSection(shown.filter((item) => kept.has(item))), ...cut, leftOut]);
+    const section = observationsSection(shown.filter((item) => kept.has(item)));
+    return join([section, ...cut, leftOut(shown.length - count)]);
   };
   let [least, most] = [0, shown.length];
   while (least < most) {
@@ -73,7 +74,7 @@ export function renderObservations(ledger: Ledger, options: RenderOptions = {}):
     if (fits(withMost(count))) least = count;
     else most = count - 1;
   }
-  return least > 0 ? withMost(least) : undefined;
+  return least > 0 ? withMost(least) : leftOut(shown.length);
 }
 
 /** Returns the lines of the observations alone. */
