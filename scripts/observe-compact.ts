@@ -198,7 +198,7 @@ function look(input: Input, state: SessionMemoryState, context: SessionContext):
     ...(render && { rendered: renderObservations(ledger, { maxChars }) ?? null }),
     ...(status && { status: observationStatus(state, context) }),
     ...(viewed && { view: viewed.slice(-lines) }),
-    ...(id !== undefined && { recalled: recallObservation(state, { ...style, id }) }),
+    ...(id !== undefined && { recalled: recallObservation(state, { ...style, id, paths: context.paths }) }),
     ...(dump && { records: ledger }),
   };
 }

@@ -34,7 +34,18 @@ test("its rows go at the next run, its observations stay", async () => {
   using _ = home;
   rmSync(file);
   expect(await found(home)).toEqual([ID]);
+  const { records } = JSON.parse(await home.ok("observe-compact", ID, "--dump", "--json"));
+  const recall = ["observe-compact", ID, "--recall", records[0].observations[0].id] as const;
+  const [observation = "", ...source] = (await home.ok(...recall)).trimEnd().split("\n");
+  expect(source).toEqual([
+    "its transcript is gone: from the index",
+    expect.stringMatching(/^1: \[.*\] User: Always use port 8443 for the gateway, never 8080\.$/),
+  ]);
+  home.configure({ exclude: { patterns: ["8443"] } });
+  expect(await home.run(...recall)).toMatchObject({ exitCode: 1, stdout: "" });
+  home.configure({});
   expect((await home.run("embed")).stdout).toStartWith("pruned 1 session\n");
+  expect(await home.ok(...recall)).toBe(`${observation}\nits transcript is gone\n`);
   expect(await found(home)).toEqual([]);
   expect(await home.run("session-reader", ID)).toMatchObject({ stdout: "", exitCode: 1 });
   const rendered = await home.run("observe-compact", ID, "--render", "--status");

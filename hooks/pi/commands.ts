@@ -239,7 +239,7 @@ async function recall({ input, context, state }: Asked): Promise<string> {
   const { memory } = await requireObserving(state, context);
   const { recallObservation } = await import("../../lib/observe/observe-view.ts");
   const id = stringOf(input.id) ?? "";
-  return recallObservation(memory, { ...state.config.settings, id }).text;
+  return recallObservation(memory, { ...state.config.settings, id, paths: state.config.paths }).text;
 }
 
 const TEXT = { type: "string" };

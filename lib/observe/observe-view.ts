@@ -9,8 +9,12 @@ import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants, type PathsWithRules } from "../config/config.ts";
 import { observingHost } from "../hosts/hosts.ts";
 import type { Entry, Session } from "../hosts/session.ts";
+import { heldSessions } from "../index/held-sessions.ts";
+import { readRows } from "../index/stored-rows.ts";
 import type { Held } from "../sessions/resolve.ts";
+import { withExistingStore } from "../store/store.ts";
 import { isMessage } from "../transcripts/calls.ts";
+import { readRules } from "../transcripts/rules.ts";
 import { ledgerStem, readBackoff } from "./ledger.ts";
 import {
   DONE,
@@ -104,23 +108,30 @@ type ShownLine = Pick<Entry, "line" | "at" | "kind" | "text">;
 export type Recalled = ReturnType<typeof recallObservation>;
 
 /**
- * Returns an observation, live or dropped, with its source lines.
+ * Returns an observation, live or dropped, with its source lines; from the index where the host has deleted the transcript.
  *
  * @throws {SessionMemoryError} `NOT_FOUND`.
  */
 export function recallObservation(
-  { entries: read, ledger, session: { file } }: SessionMemoryState,
-  { id, ...style }: LineStyle & { id: string },
+  { entries: read, ledger, session }: SessionMemoryState,
+  { id, paths, ...style }: LineStyle & { id: string; paths: PathsWithRules },
 ) {
+  const { file } = session;
   const observation = foldLedger(ledger).history.get(id.replace(/^\[|\]$/g, ""));
   if (!observation) {
     const message = `Cannot recall "${id}": no observation of this session has that id`;
     throw new SessionMemoryError("NOT_FOUND", message, { hint: "see the ids with --view obs" });
   }
-  const sources = read.filter(({ line }) => observation.sources.includes(line));
+  const sources =
+    file === ""
+      ? indexedLines(session, observation.sources, paths)
+      : read.filter(({ line }) => observation.sources.includes(line));
   const lines = sources.map((entry) => `${file === "" ? "" : `${file}:`}${entryLine(entry, style)}`);
+  const left = lines.length > 0 ? ": from the index" : "";
   const remark =
-    file === "" ? "its transcript is gone" : `line ${observation.sources.join(", ")} is no longer in ${file}`;
+    file === ""
+      ? `its transcript is gone${left}`
+      : `line ${observation.sources.join(", ")} is no longer in ${file}`;
   const text = [
     observationLine(observation),
     ...(file === "" || lines.length === 0 ? [remark] : []),
@@ -138,6 +149,24 @@ export function recallObservation(
     /** Everything above. */
     text: text.join("\n"),
   };
+}
+
+/** Returns lines of a session as the index holds them until it hears that the transcript is gone. */
+function indexedLines(
+  { id }: Session,
+  lines: readonly number[],
+  { database, rules }: PathsWithRules,
+): ShownLine[] {
+  const { hasText } = readRules(rules);
+  const rows = withExistingStore(database, (store) => {
+    const held = heldSessions(store).find(({ session }) => session.id === id && session.owner === undefined);
+    return lines.flatMap((to) => (held ? readRows(store, held.number, { after: to - 1, to }) : []));
+  });
+  return (rows ?? []).flatMap((row): ShownLine[] => {
+    const { line, at, who: kind } = row;
+    const text = row.who === "tool" ? `${row.tool} ${row.target}` : row.text;
+    return hasText(text) ? [] : [{ line, at, kind, text }];
+  });
 }
 
 const SPEAKERS = { ...PARTICIPANTS, tool: "Tool", result: "Result", summary: "Summary" };
