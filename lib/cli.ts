@@ -216,32 +216,16 @@ function asTyped(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
-type Given = Readonly<Record<string, unknown>>;
-
-const isGiven = (values: Given, flag: string) => values[flag] !== undefined && values[flag] !== false;
-
 /** Returns a flag as one types it. */
 function dashed(name: string): string {
   return name.length === 1 ? `-${name}` : `--${asTyped(name)}`;
 }
 
 /** Refuses flags that exclude each other. */
-export function refuseTogether(values: Given, ...flags: string[]): void {
-  const given = flags.filter((flag) => isGiven(values, flag));
+export function refuseTogether(values: Readonly<Record<string, unknown>>, ...flags: string[]): void {
+  const given = flags.filter((flag) => values[flag] !== undefined && values[flag] !== false);
   if (given.length > 1)
     throw usageError(`Cannot use ${given.map(dashed).join(" together with ")}`, "give one of them");
-}
-
-/** Refuses whatever would be ignored beside a flag that asks for something else: all flags but `others`. */
-export function refuseBeside(values: Given, mode: string, ...others: string[]): void {
-  const heard = [mode, ...Object.keys(SHARED_FLAGS), ...others];
-  for (const flag of Object.keys(values)) if (!heard.includes(flag)) refuseTogether(values, mode, flag);
-}
-
-/** Refuses flags that say nothing without another one. */
-export function refuseWithout(values: Given, mode: string, ...flags: string[]): void {
-  const alone = isGiven(values, mode) ? undefined : flags.find((flag) => isGiven(values, flag));
-  if (alone) throw usageError(`Cannot use ${dashed(alone)} without ${dashed(mode)}`, `add ${dashed(mode)}`);
 }
 
 export function integer({ min = 0, max = Number.MAX_SAFE_INTEGER } = {}) {

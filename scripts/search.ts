@@ -18,9 +18,7 @@ import {
   nearestNumber,
   note,
   type Run,
-  refuseBeside,
   refuseTogether,
-  refuseWithout,
   runScript,
   speaker,
   text,
@@ -94,8 +92,9 @@ const FLAGS = {
 async function main(run: Run<typeof FLAGS>): Promise<void> {
   const { values, words, settings, show } = run;
   const mode = modeFlag(values);
-  refuseWithout(values, "bySession", "resume");
-  refuseBeside(values, "topics", "maxChars", "noIndex", "subagents", "own");
+  if (values.resume && mode !== "sessions") {
+    throw usageError("Cannot use --resume without --by-session", "add --by-session");
+  }
   const { limit, maxChars, context = 0, minScore = 0, subagents, explain, resume } = values;
   const { after, before, speaker, topic, decision, action, session, agent, project, file, error, command } =
     values;
@@ -106,8 +105,6 @@ async function main(run: Run<typeof FLAGS>): Promise<void> {
     has_action: action || undefined,
   };
   if (values.topics) {
-    if (words[0] !== undefined)
-      throw usageError(`Cannot use argument "${words[0]}" with --topics`, "leave out one of them");
     const { topics, lines } = await sessionTopics({ ...options, subagents, maxChars });
     show({ topics }, lines);
     return;

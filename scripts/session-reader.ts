@@ -17,9 +17,7 @@ import {
   integer,
   note,
   type Run,
-  refuseBeside,
   refuseTogether,
-  refuseWithout,
   runScript,
   speaker,
   text,
@@ -210,8 +208,6 @@ async function printSession(run: Run<typeof FLAGS>, reference: string, request: 
     if (about !== undefined) note(about);
     return void show({ resume }, [resume]);
   }
-  if (found.lines && request.lines)
-    throw usageError("Cannot use --line together with a place", "give one of them");
   request.lines ??= found.lines;
   if (request.around !== undefined && !request.lines)
     throw usageError("Cannot use --around without a line", "add --line 118");
@@ -292,8 +288,6 @@ async function main(run: Run<typeof FLAGS>): Promise<void> {
   const timezone = values.utc ? "UTC" : settings.timezone;
   const request = toRequest(values, timezone, settings.participants);
   refuseTogether(values, "tools", "noTools");
-  refuseBeside(values, "list", "agent", "project", "since", "n", "shared", "subagents", "resume", "utc");
-  refuseWithout(values, "list", "agent", "project", "n", "shared");
   if (values.list) {
     if (reference === undefined) return await printList(run, timezone);
     throw usageError(`Cannot use argument "${reference}" with --list`, "leave out one of them");
