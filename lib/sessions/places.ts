@@ -381,9 +381,13 @@ function compresses(name: string): boolean {
   return findNaming(name)?.compresses === true;
 }
 
-/** A directory's folder and those below it share a prefix; so may others, so the content decides. */
+/**
+ * A directory's folder and those below it share a prefix; so may others, so the content decides. It also decides where a name
+ * begins as that of no directory does: a person gave it, or another program.
+ */
 function testBeginnings(beginnings: readonly string[]): (name: string) => boolean {
-  return (name) => beginnings.some((beginning) => isAtOrBelow(name, beginning, "-"));
+  return (name) =>
+    beginnings.some((beginning) => isAtOrBelow(name, beginning, "-") || name[0] !== beginning[0]);
 }
 
 function isAtOrBelow(name: string, beginning: string, separator: string): boolean {
