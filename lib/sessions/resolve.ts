@@ -324,7 +324,8 @@ const HOW_TO_NAME = "name a session by its id, its name or the path of its .json
 
 /** Returns the error for a reference that matches several sessions, newest first. */
 function ambiguous(wanted: string, sessions: readonly Session[], paths: PathsWithRules): SessionMemoryError {
-  const candidates = describeCandidates(sessions.slice(0, CANDIDATES_SHOWN), paths);
+  const all = describeCandidates(sessions, paths);
+  const candidates = all.sort((a, b) => a.ageSeconds - b.ageSeconds).slice(0, CANDIDATES_SHOWN);
   const shown = sessions.length > CANDIDATES_SHOWN ? `, the newest ${CANDIDATES_SHOWN} are listed` : "";
   return new SessionMemoryError(
     "AMBIGUOUS",
