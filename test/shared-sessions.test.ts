@@ -120,9 +120,9 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
       expect(lines[1]).toStartWith(`${written} is "double refunds" · claude · "alice@desk:${ID}"`);
       expect(lines.at(-1)).toMatch(new RegExp(`^- to read more: sh .* session-reader '?alice@desk:${ID}`));
     }
-    expect(await bob.ok("session-reference", "mail @@alice@desk.example: the rest, or @@alice@desk")).toBe(
-      "",
-    );
+    expect(
+      await bob.ok("session-reference", "mail @@alice@desk.example: the rest, or @@alice@desk.example."),
+    ).toBe("");
   });
 
   test("is read by lines, as search names them, by words, and with what its tools gave", async () => {
