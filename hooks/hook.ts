@@ -100,7 +100,7 @@ export function requireSettings(
 }
 
 /** Returns the host of a hook's transcript: Codex runs the same hooks as Claude Code. */
-export function hostByFile(file: string | undefined): "claude" | "codex" {
+function hostByFile(file: string | undefined): "claude" | "codex" {
   return file !== undefined && /[/\\]rollout-[^/\\]+$/.test(file) ? "codex" : "claude";
 }
 

@@ -152,7 +152,10 @@ async function run(
       const report = await embedSessions({ ...options, store });
       // most runs find nothing new, and what reads rules is half of the program
       if (report.newChunks > 0)
-        await (await import("../lib/observe/found-rules.ts")).keepFound(store, { ...asked, since: started });
+        await (await import("../lib/observe/observe-session.ts")).keepFound(store, {
+          ...asked,
+          since: started,
+        });
       return report;
     });
     remarkOn(report, asked.values);

@@ -6,10 +6,11 @@
  * the lines of a fork.
  */
 
-import { closeSync, fstatSync, fsyncSync, openSync, readSync, writeSync } from "node:fs";
+import { closeSync, fstatSync, fsyncSync, openSync, readSync, statSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import {
+  changedAt,
   cutStem,
   ensureDirectory,
   namesIn,
@@ -35,6 +36,7 @@ import type { ObserveSettings, Paths } from "../config/config.ts";
 import { findFormat } from "../hosts/hosts.ts";
 import { recordsIn } from "../hosts/lines.ts";
 import type { Entry, Session } from "../hosts/session.ts";
+import type { Held } from "../sessions/resolve.ts";
 import { type ForgetIn, type Forgetting, type Found, withExistingState, withState } from "../store/state.ts";
 import { recordTest } from "../transcripts/forgotten.ts";
 import type { Rules } from "../transcripts/rules.ts";
@@ -51,12 +53,25 @@ export function ledgerFile(paths: Pick<Paths, "observations">, sessionId: string
 }
 
 /** Returns a session id as the beginning of a file's name. */
-export function ledgerStem(sessionId: string): string {
+function ledgerStem(sessionId: string): string {
   return cutStem(
     sessionId
       .replace(/[^A-Za-z0-9._-]/g, (character) => encodeURIComponent(character).replace(/[^A-Za-z0-9]/g, "="))
       .replace(/^\./, "=2E"),
   );
+}
+
+/** Returns the sessions that have a ledger as references know them: of some no transcript is left. */
+export function ledgersHeld({ observations }: Pick<Paths, "observations">, wanted: string): Held[] {
+  const stem = ledgerStem(wanted);
+  return namesIn(observations).flatMap((name) => {
+    const id = /^(.+)\.jsonl$/.exec(name)?.[1];
+    // A file's name spells out what an id could leave the folder by.
+    if (id === undefined || !id.startsWith(stem)) return [];
+    const modifiedAt = changedAt(statSync(join(observations, name)));
+    const session: Session = { id, agent: "plain", file: "", updatedAt: modifiedAt, modifiedAt, size: 0 };
+    return [{ session, storedId: id, ids: [wanted + id.slice(stem.length)], names: [] }];
+  });
 }
 
 /** Returns the records of a ledger file, and the number of damaged lines; empty without a file. */

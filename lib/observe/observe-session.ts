@@ -5,11 +5,13 @@ import { withLock } from "../base/locks.ts";
 import type { ObserveSettings, PathsWithRules, Settings } from "../config/config.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import type { Entry, Session } from "../hosts/session.ts";
+import { standingSentences } from "../language/standing.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import { type Notes, noteTaker } from "../model/configured-model.ts";
 import { redactor } from "../redact/redact.ts";
 import { currentExclusion } from "../sessions/gate.ts";
-import { isStillVisible } from "../sessions/sessions.ts";
+import { isStillVisible, visibleSessionAt } from "../sessions/sessions.ts";
+import type { Store } from "../store/store.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import { readActiveBranch } from "../transcripts/tree.ts";
 import {
@@ -89,6 +91,24 @@ export async function observeSession(
 export async function keepRules(session: Session, options: MemoryOptions): Promise<void> {
   const { entries, ledger } = readSessionMemory(session, options);
   await keepStanding(session, { paths: options.paths, entries, ledger });
+}
+
+/** Keeps the standing rules of sessions that were indexed since a time: no hook may have followed them. */
+export async function keepFound(
+  { db }: Store,
+  { since, ...options }: MemoryOptions & { since: string },
+): Promise<void> {
+  const rows = db
+    .prepare(
+      `SELECT s.file, r.text FROM index_state i JOIN own_sessions s ON s.number = i.session JOIN rows r ON r.session = s.number
+       WHERE i.last_indexed >= ? AND r.who = 'user' AND r.tool IS NULL AND s.parent_id IS NULL`,
+    )
+    .all(since);
+  const telling = rows.filter(({ text }) => standingSentences(String(text)).length > 0);
+  for (const file of new Set(telling.map(({ file }) => String(file)))) {
+    const session = visibleSessionAt(file, options.paths);
+    if (session) await keepRules(session, options);
+  }
 }
 
 /** A larger session that nobody observed would hold up the prompt. */

@@ -1,9 +1,6 @@
 /** Shows a session's memory to people: its status, the rows not observed yet, and the sources of an observation. */
 
-import { statSync } from "node:fs";
-import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { changedAt, namesIn } from "../base/files.ts";
 import { counted } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants, type PathsWithRules } from "../config/config.ts";
@@ -11,11 +8,10 @@ import { observingHost } from "../hosts/hosts.ts";
 import type { Entry, Session } from "../hosts/session.ts";
 import { heldSessions } from "../index/held-sessions.ts";
 import { readRows } from "../index/stored-rows.ts";
-import type { Held } from "../sessions/resolve.ts";
 import { withExistingStore } from "../store/store.ts";
 import { isMessage } from "../transcripts/calls.ts";
 import { readRules } from "../transcripts/rules.ts";
-import { ledgerStem, readBackoff } from "./ledger.ts";
+import { readBackoff } from "./ledger.ts";
 import {
   DONE,
   excerpt,
@@ -174,17 +170,4 @@ const SPEAKERS = { ...PARTICIPANTS, tool: "Tool", result: "Result", summary: "Su
 function entryLine({ line, at, kind, text }: ShownLine, { timezone, participants }: LineStyle): string {
   const time = at ? ` [${formatLocal(at, timezone)}]` : "";
   return `${line}:${time} ${{ ...SPEAKERS, ...participants }[kind]}: ${excerpt(text, LINE_CHARS)}`;
-}
-
-/** Returns the sessions that have a ledger as references know them: of some no transcript is left. */
-export function ledgersHeld({ observations }: Pick<PathsWithRules, "observations">, wanted: string): Held[] {
-  const stem = ledgerStem(wanted);
-  return namesIn(observations).flatMap((name) => {
-    const id = /^(.+)\.jsonl$/.exec(name)?.[1];
-    // A file's name spells out what an id could leave the folder by.
-    if (id === undefined || !id.startsWith(stem)) return [];
-    const modifiedAt = changedAt(statSync(join(observations, name)));
-    const session: Session = { id, agent: "plain", file: "", updatedAt: modifiedAt, modifiedAt, size: 0 };
-    return [{ session, storedId: id, ids: [wanted + id.slice(stem.length)], names: [] }];
-  });
 }

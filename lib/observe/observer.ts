@@ -28,7 +28,7 @@ import {
 import { observePrompt } from "./observe-rules.ts";
 
 /** The subject of a call to the model, and the means. */
-export interface Asking {
+interface Asking {
   memory: Memory;
   complete: CompleteJson;
   /** Redacts what is sent, and the answer. */

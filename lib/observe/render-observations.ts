@@ -83,7 +83,7 @@ export function observationLines(memory: Memory): string[] {
 }
 
 /** Returns the paths in the `<read-files>` and `<modified-files>` tags of a rendering. */
-export function filesIn(text: string): { read: string[]; modified: string[] } {
+function filesIn(text: string): { read: string[]; modified: string[] } {
   const lines = (tag: string) =>
     (new RegExp(`<${tag}>\n([\\s\\S]*?)\n</${tag}>`).exec(text)?.[1] ?? "").split("\n").filter(Boolean);
   return { read: lines("read-files"), modified: lines("modified-files") };

@@ -126,7 +126,7 @@ export async function findObserved(
   context: ResolveContext,
 ): Promise<Pick<Place, "session" | "shared">> {
   const { paths } = context;
-  const { ledgersHeld } = await import("../observe/observe-view.ts");
+  const { ledgersHeld } = await import("../observe/ledger.ts");
   const held = (wanted: string) => [...sharedHeld(paths), ...ledgersHeld(paths, wanted)];
   const { session, held: found } = resolvePlace(reference, { ...context, held });
   if (found?.shared) return { session, shared: found.shared };
