@@ -81,8 +81,8 @@ describe.skipIf(!hasPostgres())("sharing", () => {
     for (const table of ["chunks", "exchanges", "sessions"]) {
       postgres.sql(`ALTER TABLE session_memory.${table} DROP CONSTRAINT ${table}_limits`);
     }
-    postgres.sql(insert(7, "content", "repeat('x', 192 * 1024 * 1024)"));
-    postgres.sql(exchange("repeat('x', 192 * 1024 * 1024)"));
+    postgres.sql(insert(7, "content", "repeat('x', 24 * 1024 * 1024)"));
+    postgres.sql(exchange("repeat('x', 24 * 1024 * 1024)"));
     postgres.sql(`UPDATE session_memory.sessions SET meta = jsonb_build_object('summary', repeat('x', 20000000)),
       observations = repeat('x', 20000000), name = repeat('n', 20000000) WHERE number = ${session}`);
     await bob.share();
@@ -178,6 +178,9 @@ describe.skipIf(!hasPostgres())("sharing", () => {
       `INSERT INTO session_memory.sessions (owner, agent, id, origin, machine, audience, project, seq, folder, updated_at, lines, chunks)
        VALUES ('${owner}', 'claude', 'forged', '${of}', 'm', '${audience}', 'p', 1, '', '2026', 1, 1)`;
     expect(postgres.refusal(forged("eve", own, "eve"), "eve")).toBe("");
+    const exchange = `INSERT INTO session_memory.exchanges (session, line, nth, seq)
+      SELECT number, 3, 0, 1 FROM session_memory.sessions WHERE id = '${uuid(4)}'`;
+    expect(postgres.refusal(exchange, "bob")).toContain("row-level security");
     for (const sql of [
       forged("alice", origin, "team_app"),
       forged("eve", origin, "eve"),
@@ -188,11 +191,15 @@ describe.skipIf(!hasPostgres())("sharing", () => {
     }
     postgres.sql("UPDATE session_memory.sessions SET name = 'mine' WHERE owner = 'alice'", "bob");
     postgres.sql("DELETE FROM session_memory.sessions WHERE owner = 'alice'", "bob");
+    postgres.sql("UPDATE session_memory.exchanges SET line = 99", "bob");
     postgres.sql("DELETE FROM session_memory.exchanges", "bob");
     expect([
       count("sessions", "owner = 'alice' AND name = 'mine'"),
       count("sessions", `id = '${uuid(4)}'`),
-      count("exchanges", `session IN (SELECT number FROM session_memory.sessions WHERE id = '${uuid(4)}')`),
+      count(
+        "exchanges",
+        `line < 99 AND session IN (SELECT number FROM session_memory.sessions WHERE id = '${uuid(4)}')`,
+      ),
     ]).toEqual([0, 1, 1]);
     postgres.sql("DELETE FROM session_memory.sessions WHERE owner = 'eve'", "eve");
   });
