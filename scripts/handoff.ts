@@ -5,17 +5,13 @@
  * @module
  */
 
-import { isJudged } from "../lib/account/account.ts";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { ownCommand } from "../lib/base/runtime.ts";
 import { onMachine, quoted, shortId } from "../lib/base/text.ts";
 import { integer, note, type Run, runScript, toggle } from "../lib/cli.ts";
 import { REQUEST } from "../lib/hosts/handed.ts";
-import { handoffPage } from "../lib/naming/handoff.ts";
-import { readLedger } from "../lib/observe/ledger.ts";
+import { handoffPage, readHandedOver } from "../lib/naming/handoff.ts";
 import { findPlace } from "../lib/share/find-place.ts";
-import { toRows } from "../lib/transcripts/calls.ts";
-import { readActiveBranch } from "../lib/transcripts/tree.ts";
 
 const USAGE = `\
 Usage: session-memory handoff [options] <session>
@@ -59,14 +55,8 @@ async function main({
   const { maxChars = MAX_CHARS } = values;
   const [reference = ""] = words;
   const { session } = await findPlace(reference, { ...asking, subagents: values.subagents });
-  const said = toRows(
-    readActiveBranch(session.file, { rules, results: isJudged, parentId: session.parentId }),
-  );
-  const { ledger } = readLedger(session, { paths, rules });
-  const page = handoffPage(
-    { session, rows: said, ledger },
-    { maxChars, timezone: settings.timezone, clean: rules.clean },
-  );
+  const handed = readHandedOver(session, { paths, rules, maxBytes: Number.POSITIVE_INFINITY });
+  const page = handoffPage(handed, { maxChars, timezone: settings.timezone, clean: rules.clean });
   if (page === undefined) {
     throw new SessionMemoryError("NOT_FOUND", `Cannot hand over "${session.id}": nothing was said in it`, {
       hint: "session-memory session-reader --list shows the sessions that hold conversation",

@@ -20,7 +20,6 @@ import {
   type AnsweredQuestion,
   askLine,
   choiceList,
-  handOverLines,
   referenceBlock,
   sessionLines,
   shownName,
@@ -67,7 +66,7 @@ const STDIN = 0; // POSIX
 /** The most characters of the rows that are found in place of an answer: a hit or two. */
 const FOUND_MAX_CHARS = 1500;
 
-/** The reference of a session that goes on with the work: it comes with the observations. */
+/** The reference of a session that goes on with the work: it comes with what was decided and done, and what is open. */
 const HAND_OVER = "last";
 
 interface ReferenceOptions {
@@ -196,7 +195,9 @@ async function describeLines(
   const ask = askLine({ written, session }, asking, options.rules.clean);
   if (shared) return [...lines, ask];
   if (name === HAND_OVER && question === undefined) {
-    lines.push(...(await handOverLines(session, options)));
+    const { handoffLines, readHandedOver } = await import("../lib/naming/handoff.ts");
+    const handed = readHandedOver(session, { ...options, maxBytes: READ_AT_ONCE_BYTES });
+    lines.push(...handoffLines(handed));
   }
   const found = await findAncestors(session, ancestors, options);
   for (const [index, ancestor] of found.entries()) {

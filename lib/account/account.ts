@@ -36,6 +36,8 @@ export interface Account {
   editedSince: string[];
   /** The last answer. */
   answer: Said | undefined;
+  /** The last message of the user, where nothing was said or done after it. */
+  unanswered: Said | undefined;
 }
 
 interface AccountOptions {
@@ -77,6 +79,7 @@ export function makeAccount(
     const last = items.findLast((row) => row.who === "assistant" && row.text.trim() !== "");
     answer = last?.who === "assistant" ? last : opening?.who === "user" ? undefined : answer;
   }
+  const last = rows.at(-1);
   return {
     parts,
     asked,
@@ -89,6 +92,7 @@ export function makeAccount(
     sinceCommit,
     editedSince: committed === -1 ? [] : workIn(sinceCommit, cwd).edited,
     answer: rows.findLast((row): row is Said => row.who === "assistant" && row.text.trim() !== ""),
+    unanswered: last?.who === "user" ? last : undefined,
   };
 }
 

@@ -1,9 +1,9 @@
 /**
- * Writes one page on which another agent can go on with a session's work: the requests, the rules in force, the work done, the
- * open threads, and the last exchange; from its observations, and from its transcript.
+ * Writes what another agent needs to go on with a session's work, from its observations and its transcript: as one page, with
+ * the last exchange and places for the rest, or as lines that stand under its description.
  */
 
-import { type Account, makeAccount } from "../account/account.ts";
+import { type Account, isJudged, makeAccount } from "../account/account.ts";
 import type { Words } from "../account/decided.ts";
 import { failingLast, stillOpen } from "../account/open.ts";
 import { type Block, fit } from "../base/fit.ts";
@@ -11,9 +11,11 @@ import { countPoints } from "../base/output.ts";
 import { ownCommand } from "../base/runtime.ts";
 import { counted, oneLine, onMachine, quote, quoted, quoteName, shortId } from "../base/text.ts";
 import { formatMinute } from "../base/time.ts";
+import type { PathsWithRules } from "../config/config.ts";
 import { LABEL, PLACES } from "../hosts/handed.ts";
 import type { Row, Said, Session } from "../hosts/session.ts";
 import { isRequest } from "../language/speech.ts";
+import { readLedger } from "../observe/ledger.ts";
 import {
   COMMITTED,
   excerpt,
@@ -23,8 +25,11 @@ import {
   type Observation,
   openThreads,
 } from "../observe/observations.ts";
+import { toRows } from "../transcripts/calls.ts";
+import type { Rules } from "../transcripts/rules.ts";
+import { readActiveBranch } from "../transcripts/tree.ts";
 
-/** The sources of the page. */
+/** The sources of the page. Rows and observations are redacted. */
 interface HandedOver {
   session: Session;
   /** Its conversation, oldest first, without what was taken back. */
@@ -42,9 +47,10 @@ interface HandoffOptions {
   clean: (text: string) => string;
 }
 
-/** A part of the page. */
+/** A part of the account, with its heading on the page and the word before each of its lines elsewhere. */
 interface Section {
   title: string;
+  label: string;
   /** Oldest first. */
   lines: readonly string[];
   /** The most lines that are shown. */
@@ -55,6 +61,8 @@ interface Section {
   rank: number;
 }
 
+/** The most characters of the lines under a description: a prompt may mention other sessions too. */
+const LINES_CHARS = 4000;
 /** The most characters of one request, decision or note: two lines of a terminal. */
 const ITEM_CHARS = 240;
 /** The most lines of each section: more is for the reader, whose commands stand at the end. */
@@ -67,41 +75,66 @@ const WORK = { chars: 700, files: 15, each: 5 };
  */
 const LAST = { page: 0.45, request: 0.4, enough: 400, exchanges: 3, reply: 40 };
 
-/** Returns the page; undefined where nothing was said. */
-export function handoffPage(
-  { session, rows, ledger }: HandedOver,
-  { maxChars, timezone, clean }: HandoffOptions,
-): string | undefined {
-  const said = rows.filter((row): row is Said => row.who === "user" || row.who === "assistant");
-  if (said.length === 0) return undefined;
-  const line = (text: string, max = ITEM_CHARS) => quote(oneLine(clean(text), max));
-  const head = [LABEL, headLine({ session, rows: said }, { timezone, line, clean })];
-  const tail = [...lastExchange(said, { line, maxChars }), "", ...places(session, clean)];
-  const account = makeAccount(rows, { cwd: session.cwd });
-  const room = maxChars - countPoints([...head, ...tail]);
-  const fitted = (firstChars: number) => {
-    const sections = makeSections({ account, rows, ledger }, { line, firstChars });
-    return fit(sections.flatMap(sectionBlocks), { maxChars: room, gap: (count) => [`- … ${count} more`] });
-  };
-  const sections = fitted(ITEM_CHARS);
-  // The first request is often the whole task: it gets what the others leave.
-  const left = room - countPoints(sections);
-  return [...head, ...(left > 0 ? fitted(ITEM_CHARS + left) : sections), ...tail].join("\n");
+/** Reads the conversation, unless its transcript is larger than `maxBytes`, and the observations. */
+export function readHandedOver(
+  session: Session,
+  { paths, rules, maxBytes }: { paths: PathsWithRules; rules: Rules; maxBytes: number },
+): HandedOver {
+  const { file, parentId, size } = session;
+  const read = () => readActiveBranch(file, { rules, results: isJudged, parentId });
+  const { ledger } = readLedger(session, { paths, rules });
+  return { session, rows: size > maxBytes ? [] : toRows(read()), ledger };
 }
 
-type QuoteLine = (text: string, max?: number) => string;
+/** Returns the page; undefined where nothing was said. */
+export function handoffPage(handed: HandedOver, options: HandoffOptions): string | undefined {
+  const { session, rows } = handed;
+  const { maxChars, clean } = options;
+  const said = rows.filter((row): row is Said => row.who === "user" || row.who === "assistant");
+  if (said.length === 0) return undefined;
+  const head = [LABEL, headLine({ session, rows: said }, options)];
+  const account = makeAccount(rows, { cwd: session.cwd });
+  const [first] = account.asked;
+  const tail = [...lastExchange(said, { first, maxChars }), "", ...places(session, clean)];
+  const sections = makeSections(handed, account, lastSaid(said));
+  const room = maxChars - countPoints([...head, ...tail]);
+  const lines = fitSections(sections, room, ({ title }) => ({ head: ["", `## ${title}`], lead: "- " }));
+  // The first request is often the whole task: it gets what the others leave.
+  const left = room - countPoints(lines);
+  const [short, long] = [0, Math.max(0, left)].map((more) => first && `- ${at(first, ITEM_CHARS + more)}`);
+  const whole = lines.map((each) => (each === short ? (long ?? each) : each));
+  return [...head, ...whole, ...tail].join("\n");
+}
+
+/** Returns what was decided, done and noted, and what is open, on a line each. */
+export function handoffLines(handed: HandedOver): string[] {
+  const account = makeAccount(handed.rows, { cwd: handed.session.cwd });
+  const [, ...sections] = makeSections(handed, account, []);
+  return fitSections(sections, LINES_CHARS, ({ label }) => ({ head: [], lead: `- ${label}: ` }));
+}
+
+/** Returns a text in quotes. */
+function line(text: string, max = ITEM_CHARS): string {
+  return quote(oneLine(text, max));
+}
+
+/** Returns words with their line of the transcript. */
+function at({ line: number, text }: Pick<Said, "line" | "text">, max?: number): string {
+  return `L${number} ${line(text, max)}`;
+}
 
 function headLine(
   { session, rows }: Pick<HandedOver, "session" | "rows">,
-  { timezone, line, clean }: Pick<HandoffOptions, "timezone" | "clean"> & { line: QuoteLine },
+  { timezone, clean }: Pick<HandoffOptions, "timezone" | "clean">,
 ): string {
   const { name, agent, cwd } = session;
   const times = [rows[0], rows.at(-1)].flatMap((row) => row?.at ?? []);
   const [from, to = from] = times.map((at) => formatMinute(at, timezone));
+  const shown = (text: string) => quoteName(oneLine(clean(text), ITEM_CHARS));
   const facts = [
-    `Session ${name === undefined ? "" : `${line(name)} `}(${quoteName(oneLine(clean(displayId(session)), ITEM_CHARS))})`,
+    `Session ${name === undefined ? "" : `${line(clean(name))} `}(${shown(displayId(session))})`,
     agent,
-    ...(cwd === undefined ? [] : [`in ${quoteName(oneLine(clean(cwd), ITEM_CHARS))}`]),
+    ...(cwd === undefined ? [] : [`in ${shown(cwd)}`]),
     ...(from === undefined ? [] : [from === to ? from : `${from} to ${to}`]),
   ];
   return facts.join(" · ");
@@ -111,10 +144,8 @@ function displayId(session: Session): string {
   return onMachine(shortId(session.id), session);
 }
 
-function makeSections(
-  { account, rows, ledger }: Omit<HandedOver, "session"> & { account: Account },
-  { line, firstChars }: { line: QuoteLine; firstChars: number },
-): Section[] {
+/** Returns the parts of the account, the requests first, without what is shown elsewhere. */
+function makeSections({ rows, ledger }: HandedOver, account: Account, elsewhere: readonly Row[]): Section[] {
   // What rules observed, the account has read from the same rows.
   const memory = foldLedger(
     ledger.map((record) =>
@@ -122,94 +153,92 @@ function makeSections(
     ),
   );
   const noted = memory.observations;
-  const lines = new Set(rows.flatMap((row) => (row.who === "user" ? row.line : [])));
-  const said = rows.filter((row): row is Said => row.who === "user" || row.who === "assistant");
-  const last = new Set(lastSaid(said).map(({ line }) => line));
-  const threads = openThreads(memory).filter(({ sources }) => !sources.some((each) => last.has(each)));
+  const said = new Set(rows.flatMap((row) => (row.who === "user" ? row.line : [])));
+  const shown = new Set(elsewhere.map(({ line }) => line));
+  const threads = openThreads(memory).filter(({ sources }) => !sources.some((each) => shown.has(each)));
   const holds = noted.filter((item) => isOpen(item, memory) && (item.rule === true || item.thread !== true));
   // What the user said and what was done stand in sections of their own.
   const isNoted = ({ text, priority, sources }: Observation) =>
-    priority !== "green" && !text.startsWith(COMMITTED) && !sources.some((source) => lines.has(source));
-  const observed = (item: Observation) => `- L${item.sources[0] ?? "?"} ${line(item.text)}`;
-  const isSaid = ({ line: at, text }: Words) =>
+    priority !== "green" && !text.startsWith(COMMITTED) && !sources.some((source) => said.has(source));
+  const observed = (item: Observation) => `L${item.sources[0] ?? "?"} ${line(item.text)}`;
+  const isHeld = ({ line: at, text }: Words) =>
     holds.some((item) => item.sources.includes(at) && item.text.includes(text));
-  const settled = [...account.decided, ...account.forbidden].filter((words) => !isSaid(words));
-  const [first] = account.asked;
-  const asked = account.asked.filter((row) => row === first || !last.has(row.line));
+  const settled = [...account.decided, ...account.forbidden].filter((words) => !isHeld(words));
+  const { asked, unanswered } = account;
   return [
     {
-      title: "Asked",
-      lines: asked.map((row) => `- L${row.line} ${line(row.text, row === first ? firstChars : ITEM_CHARS)}`),
-      most: MOST.asked,
-      keepsFirst: true,
-      rank: 2,
+      ...{ title: "Asked", label: "asked", most: MOST.asked, keepsFirst: true, rank: 2 },
+      lines: asked.filter((row, i) => i === 0 || !shown.has(row.line)).map((row) => at(row)),
     },
     {
-      title: "Decided and forbidden",
-      lines: [
-        ...holds.map(observed),
-        ...settled.map(({ line: at, ...words }) => `- L${at} ${line(settledWords(words))}`),
-      ],
+      ...{ title: "Decided and forbidden", label: "holds", rank: 1 },
       most: Math.max(MOST.holds, account.forbidden.length),
-      rank: 1,
+      lines: [...holds.map(observed), ...settled.map((words) => at({ ...words, text: settledWords(words) }))],
     },
     {
-      title: "Done",
-      lines: doneLines(account).map((each) => `- ${line(each, WORK.chars)}`),
-      most: MOST.done,
-      rank: 0,
+      ...{ title: "Done", label: "done", most: MOST.done, rank: 0 },
+      lines: doneLines(account).map((each) => line(each, WORK.chars)),
     },
-    { title: "Noted", lines: noted.filter(isNoted).map(observed), most: MOST.noted, rank: 3 },
     {
-      title: "Open, unless the last exchange settles it",
-      lines: stillOpen(threads, rows).map(observed),
-      most: MOST.open,
-      rank: 1,
+      ...{ title: "Noted", label: "noted", most: MOST.noted, rank: 3 },
+      lines: noted.filter(isNoted).map(observed),
+    },
+    {
+      ...{ title: "Open, unless the last exchange settles it", label: "open", most: MOST.open, rank: 1 },
+      lines: [
+        ...stillOpen(threads, rows).map(observed),
+        ...(unanswered && !shown.has(unanswered.line) ? [`${at(unanswered)}, which no answer followed`] : []),
+      ],
     },
   ];
 }
 
-function settledWords({ text, accepted }: Omit<Words, "line">): string {
+function settledWords({ text, accepted }: Words): string {
   return accepted === undefined ? `User: ${text}` : `User: ${accepted} (to: ${text})`;
 }
 
 /** Returns the work, newest last, and its state since the last commit: edited files and failing commands. */
 function doneLines({ edited, ran, commits, editedSince, sinceCommit }: Account): string[] {
-  const failing = failingLast(sinceCommit);
+  const told = (what: string, items: readonly string[], most: number, separator = ", ") => {
+    const more = items.length - most;
+    const before = more > 0 ? ` and ${more} before` : "";
+    return items.length > 0 ? [`${what} ${items.slice(-most).join(separator)}${before}`] : [];
+  };
   return [
-    ...(edited.length > 0 ? [`edited ${newest(edited, WORK.files)}`] : []),
+    ...told("edited", edited, WORK.files),
     ...(ran > 0 ? [`ran ${counted(ran, "command")}`] : []),
-    ...(commits.length > 0 ? [`committed: ${newest(commits, WORK.each, "; ")}`] : []),
-    ...(editedSince.length > 0 ? [`edited after the last commit: ${newest(editedSince, WORK.files)}`] : []),
-    ...(failing.length > 0 ? [`failed when run last: ${newest(failing, WORK.each)}`] : []),
+    ...told("committed:", commits, WORK.each, "; "),
+    ...told("edited after the last commit:", editedSince, WORK.files),
+    ...told("failed when run last:", failingLast(sinceCommit), WORK.each),
   ];
-}
-
-function newest(items: readonly string[], most: number, separator = ", "): string {
-  const more = items.length - most;
-  return `${items.slice(-most).join(separator)}${more > 0 ? ` and ${more} before` : ""}`;
 }
 
 /** More lines than a section has: a line's rank is its section's before its age. */
 const RANK_STEP = 1e6;
 
-/** Returns a section as its title, which stays, and a block for each line; its oldest line is the first to go. */
-function sectionBlocks({ title, lines, most, keepsFirst = false, rank }: Section): Block[] {
-  if (lines.length === 0) return [];
-  const blocks = lines.map((line, at) => {
-    const age = keepsFirst && at === 0 ? 0 : lines.length - at;
-    return {
-      rank: rank * RANK_STEP + age,
-      forms: age < most || (age === most && !keepsFirst) ? [[line]] : [],
-    };
+/** Returns sections in some characters: a heading stays, and the oldest line goes first. */
+function fitSections(
+  sections: readonly Section[],
+  maxChars: number,
+  style: (section: Section) => { head: string[]; lead: string },
+): string[] {
+  const blocks = sections.flatMap((section): Block[] => {
+    const { lines, most, keepsFirst = false, rank } = section;
+    const { head, lead } = style(section);
+    const told = lines.map((each, i) => {
+      const age = keepsFirst && i === 0 ? 0 : lines.length - i;
+      const isShown = age < most || (age === most && !keepsFirst);
+      return { rank: rank * RANK_STEP + age, forms: isShown ? [[lead + each]] : [] };
+    });
+    return lines.length === 0 ? [] : [{ rank: -1, forms: [head] }, ...told];
   });
-  return [{ rank: -1, forms: [["", `## ${title}`]] }, ...blocks];
+  return fit(blocks, { maxChars, gap: (count) => [`- … ${count} more`] });
 }
 
 /** Returns the last request and the answer to it, line by line in quotes; if that says little, the words before it too. */
 function lastExchange(
   said: readonly Said[],
-  { line, maxChars }: { line: QuoteLine; maxChars: number },
+  { first, maxChars }: { first: Said | undefined; maxChars: number },
 ): string[] {
   const spoken = ({ line: at, who, text }: Said, max: number) => {
     const lines = (chars: number) =>
@@ -224,7 +253,6 @@ function lastExchange(
   };
   const isAnswered = said.at(-1)?.who === "assistant";
   const request = said.findLast(({ who }) => who === "user");
-  const first = said.find(({ who, text }) => who === "user" && isRequest(text));
   let room = Math.floor(maxChars * LAST.page);
   const asked = request ? spoken(request, isAnswered ? Math.floor(room * LAST.request) : room) : "";
   room -= asked.length;

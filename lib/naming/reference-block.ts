@@ -6,21 +6,9 @@
 import { fit } from "../base/fit.ts";
 import { countPoints } from "../base/output.ts";
 import { ownCommand } from "../base/runtime.ts";
-import {
-  counted,
-  headed,
-  oneLine,
-  onMachine,
-  quote,
-  quoted,
-  quoteName,
-  shortId,
-  truncate,
-} from "../base/text.ts";
+import { counted, headed, oneLine, onMachine, quote, quoted, quoteName, shortId } from "../base/text.ts";
 import { formatAge, formatMinute } from "../base/time.ts";
-import type { PathsWithRules, Settings } from "../config/config.ts";
 import type { Session } from "../hosts/session.ts";
-import type { Observation } from "../observe/observations.ts";
 import type { SessionMeta } from "../sessions/meta.ts";
 import type { Candidate } from "../sessions/resolve.ts";
 import type { Rules } from "../transcripts/rules.ts";
@@ -177,37 +165,4 @@ export function choiceList(choices: readonly Candidate[], clean: Style["clean"])
 /** Returns a name, or a reference as it was written, on one short line. */
 export function shownName(name: string, clean: Style["clean"]): string {
   return oneLine(clean(name), NAME_CHARS);
-}
-
-const TEXT_CHARS = 240;
-const OPEN_MAX = 6;
-const RECENT_MAX = 8;
-const FILES_MAX = 12;
-
-/**
- * Returns what a session leaves to the one that goes on with its work: open threads, rules in force, the last notes. None
- * when nothing was observed.
- */
-export async function handOverLines(
-  session: Session,
-  options: { paths: PathsWithRules; settings: Settings },
-): Promise<string[]> {
-  const [{ foldLedger, isOpen, MARKS, openThreads }, { handedLedger }] = await Promise.all([
-    import("../observe/observations.ts"),
-    import("../observe/observe-session.ts"),
-  ]);
-  const memory = foldLedger(await handedLedger(session, options));
-  const threads = new Set(openThreads(memory));
-  const rules = memory.observations.filter((item) => isOpen(item, memory) && !threads.has(item));
-  const listed = new Set([...threads, ...rules]);
-  const recent = memory.observations.filter((item) => !listed.has(item)).slice(-RECENT_MAX);
-  const line = (label: string) => (item: Observation) =>
-    `- ${label}: ${MARKS[item.priority]} ${quote(truncate(item.text, TEXT_CHARS))}`;
-  const files = [...memory.files.modified].slice(-FILES_MAX);
-  return [
-    ...rules.slice(-OPEN_MAX).map(line("holds")),
-    ...[...threads].slice(-OPEN_MAX).map(line("open")),
-    ...recent.map(line("noted")),
-    ...(files.length > 0 ? [`- modified: ${quote(truncate(files.join(", "), TEXT_CHARS))}`] : []),
-  ];
 }

@@ -12,7 +12,7 @@ import { redactor } from "../redact/redact.ts";
 import { currentExclusion } from "../sessions/gate.ts";
 import { isStillVisible, visibleSessionAt } from "../sessions/sessions.ts";
 import type { Store } from "../store/store.ts";
-import { type Rules, readRules } from "../transcripts/rules.ts";
+import type { Rules } from "../transcripts/rules.ts";
 import { readActiveBranch } from "../transcripts/tree.ts";
 import {
   appendLedgerFile,
@@ -111,25 +111,10 @@ export async function keepFound(
   }
 }
 
-/** A larger session that nobody observed would hold up the prompt. */
-const READ_AT_ONCE_BYTES = 4 * 1024 * 1024;
-
-/** Returns the ledger of a session that is gone on with; of one that nobody observed, the one that rules make now. */
-export async function handedLedger(session: Session, options: SessionContext): Promise<Ledger> {
-  const { ledger } = readLedger(session, { ...options, rules: readRules(options.settings) });
-  if (ledger.length > 0 || session.size > READ_AT_ONCE_BYTES) return ledger;
-  return (await tryOut(session, { ...options, when: "all" })).observed?.ledger ?? [];
-}
-
-/** Takes the same steps without keeping anything. */
-async function tryOut(session: Session, options: SessionContext & Steps): Promise<SessionOutcome> {
-  return await runSteps(readSessionMemory(session, options), { ...options, append() {}, isTrial: true });
-}
-
 /** Returns the calls that a model would get. */
 export async function planSession(session: Session, options: SessionContext & Steps): Promise<Notes> {
   const { complete, notes } = noteTaker("plan", ({ prompt }) => answerTo(prompt));
-  await tryOut(session, { ...options, complete });
+  await runSteps(readSessionMemory(session, options), { ...options, complete, append() {}, isTrial: true });
   return notes;
 }
 
