@@ -292,7 +292,7 @@ export async function loadConfig(env: Environment, cwd: string): Promise<Config>
 
 /** Returns the configuration for a missing or unusable config.json. */
 export function defaultConfig(env: Environment, cwd: string): Config {
-  const trusted = ignoresEnvFiles() ? { env, ignored: [] } : trustedEnvironment(env, cwd);
+  const trusted = trustedEnvironment(env, cwd);
   const paths = resolvePaths(trusted.env);
   const settings = withFiles(defaultSettings(), paths);
   return { paths, settings, env: { ...trusted.env }, ignored: trusted.ignored, cwd };
@@ -355,6 +355,8 @@ const HOST_VARIABLE = /_(?:HOME|DIR|SESSION_ID)$/;
  * such files by itself, and a project folder must not redirect our state, our reading or our key.
  */
 export function trustedEnvironment(env: Environment, cwd: string): { env: Environment; ignored: string[] } {
+  // the starter, where it started this very process, has left all such files out
+  if (process.env.SESSION_MEMORY_STARTED === String(process.pid)) return { env, ignored: [] };
   const isRead = (name: string) => OWN_VARIABLE.test(name) || HOST_VARIABLE.test(name);
   const own = Object.keys(env).filter((name) => env[name] && isRead(name));
   if (own.length === 0) return { env, ignored: [] };
@@ -366,14 +368,8 @@ export function trustedEnvironment(env: Environment, cwd: string): { env: Enviro
   return { env: trusted, ignored: planted.filter((name) => OWN_VARIABLE.test(name)) };
 }
 
-/** Returns whether the starter started this very process, so that no project folder's `.env` set a variable in it. */
-function ignoresEnvFiles(): boolean {
-  return process.env.SESSION_MEMORY_STARTED === String(process.pid);
-}
-
 /** Returns the environment of a hook or script of ours; the current directory is not trusted. */
 export function hookEnvironment(): { env: Environment; ignored: string[] } {
-  if (ignoresEnvFiles()) return { env: process.env, ignored: [] };
   return trustedEnvironment(process.env, currentDirectory());
 }
 
