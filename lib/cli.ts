@@ -48,6 +48,11 @@ type Values<F extends Flags> = {
 
 export const toggle = () => true;
 export const text = (value: string) => value;
+/** Reads a text that says something: scripts of a shell pass empty variables. */
+export function filled(value: string, flag: string): string {
+  if (value.trim() !== "") return value;
+  throw usageError(`Cannot use ${flag} "": expected a value`, `name one, or leave ${flag} out`);
+}
 /** Reads a repeatable flag. */
 export const texts = (value: string) => [value];
 

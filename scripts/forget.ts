@@ -16,11 +16,11 @@ import {
   ANY_WORDS,
   confirm,
   each,
+  filled,
   note,
   print,
   type Run,
   runScript,
-  text,
   texts,
   time,
   toggle,
@@ -80,7 +80,7 @@ Examples:
 `;
 
 const FLAGS = {
-  ...each(text, "project", "undo"),
+  ...each(filled, "project", "undo"),
   ...each(toggle, "archive", "dryRun", "yes"),
   before: time,
   pattern: texts,
@@ -112,7 +112,6 @@ function refuseContradictions(values: ForgetRun["values"], words: readonly strin
       "forget one after the other",
     );
   }
-  if (values.project?.trim() === "") throw usageError('Cannot use --project ""', "name a directory");
   for (const pattern of values.pattern ?? []) assertUsefulPattern(pattern);
 }
 

@@ -15,11 +15,11 @@ import { SessionMemoryError } from "../lib/base/errors.ts";
 import { replaceFile } from "../lib/base/files.ts";
 import {
   each,
+  filled,
   note,
   type Run,
   runScript,
   startProgress,
-  text,
   time,
   toggle,
   usageError,
@@ -69,7 +69,7 @@ Examples:
   session-memory report --project . --since "last week" --out pages
 `;
 
-const FLAGS = { ...each(text, "project", "out"), ...each(toggle, "all", "open"), since: time };
+const FLAGS = { ...each(filled, "project", "out"), ...each(toggle, "all", "open"), since: time };
 
 const OVERVIEW = "index.html";
 type ReportRun = Run<typeof FLAGS>;

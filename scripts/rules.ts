@@ -7,7 +7,7 @@
 
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { quote, shortId, unbroken } from "../lib/base/text.ts";
-import { each, note, type Run, refuseTogether, runScript, text, toggle, usageError } from "../lib/cli.ts";
+import { each, filled, note, type Run, refuseTogether, runScript, toggle } from "../lib/cli.ts";
 import type { Session } from "../lib/hosts/session.ts";
 import { findWords, keepWords, typedRows } from "../lib/observe/standing-marks.ts";
 import {
@@ -53,7 +53,7 @@ Examples:
 
 const SCRIPT = {
   usage: USAGE,
-  flags: { ...each(text, "project", "add", "drop"), markdown: toggle },
+  flags: { ...each(filled, "project", "add", "drop"), markdown: toggle },
 } as const;
 
 type RulesRun = Run<typeof SCRIPT.flags>;
@@ -76,7 +76,6 @@ const CALLERS_MAX = 10;
 /** Keeps words that the user of the calling session typed. */
 async function add({ paths, currentSession, rules, cwd, show }: RulesRun, given: string): Promise<void> {
   const words = given.trim().replace(/^["“'](.+)["”']$/s, "$1");
-  if (words === "") throw usageError("Expected words", 'try --add "never push without asking me"');
   const read = (session: Session, newest?: number) => {
     const entries = typedRows(readActiveBranch(session.file, { rules }));
     return { session, entries: newest === undefined ? entries : entries.slice(-newest) };

@@ -14,13 +14,13 @@ import { compareText, onMachine, sharedReference, shortId, splitWords } from "..
 import {
   choice,
   each,
+  filled,
   integer,
   note,
   type Run,
   refuseTogether,
   runScript,
   speaker,
-  text,
   time,
   toggle,
   usageError,
@@ -82,7 +82,7 @@ const FLAGS = {
   around: integer(),
   ...each(integer({ min: 1 }), "lines", "maxChars", "n"),
   ...{ speaker, since: time, until: endTime, agent: choice(AGENTS) },
-  ...each(text, "grep", "project"),
+  ...each(filled, "grep", "project"),
   ...each(toggle, "outline", "tools", "noTools", "utc", "full", "list", "resume", "shared", "subagents"),
 };
 
