@@ -37,7 +37,8 @@ function readable({ messages, ...request }: ModelRequest): ModelRequest {
   return { ...request, messages: messages.map(({ role, text }) => ({ role, text: plain(text) })) };
 }
 
-for (const agent of ["qwen", "copilot", "gemini", "opencode"] as const) {
+/** The tests of a client: a file for each, since they run beside each other. */
+export async function testTold(agent: "qwen" | "copilot" | "gemini" | "opencode"): Promise<void> {
   const client = CLIENTS[agent];
   const driver = DRIVERS[agent];
   const modules = await installed(client);

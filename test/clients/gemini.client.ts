@@ -1,0 +1,3 @@
+import { testTold } from "./told.ts";
+
+await testTold("gemini");
