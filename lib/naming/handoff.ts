@@ -34,6 +34,7 @@ interface HandedOver {
   session: Session;
   /** Its conversation, oldest first, without what was taken back. */
   rows: readonly Row[];
+  account: Account;
   /** Its observations. */
   ledger: Ledger;
 }
@@ -82,21 +83,21 @@ export function readHandedOver(
 ): HandedOver {
   const { file, parentId, size } = session;
   const read = () => readActiveBranch(file, { rules, results: isJudged, parentId });
-  const { ledger } = readLedger(session, { paths, rules });
-  return { session, rows: size > maxBytes ? [] : toRows(read()), ledger };
+  const rows = size > maxBytes ? [] : toRows(read());
+  const account = makeAccount(rows, { cwd: session.cwd });
+  return { session, rows, account, ledger: readLedger(session, { paths, rules }).ledger };
 }
 
 /** Returns the page; undefined where nothing was said. */
 export function handoffPage(handed: HandedOver, options: HandoffOptions): string | undefined {
-  const { session, rows } = handed;
+  const { session, rows, account } = handed;
   const { maxChars, clean } = options;
   const said = rows.filter((row): row is Said => row.who === "user" || row.who === "assistant");
   if (said.length === 0) return undefined;
   const head = [LABEL, headLine({ session, rows: said }, options)];
-  const account = makeAccount(rows, { cwd: session.cwd });
   const [first] = account.asked;
   const tail = [...lastExchange(said, { first, maxChars }), "", ...places(session, clean)];
-  const sections = makeSections(handed, account, lastSaid(said));
+  const sections = makeSections(handed, lastSaid(said));
   const room = maxChars - countPoints([...head, ...tail]);
   const lines = fitSections(sections, room, ({ title }) => ({ head: ["", `## ${title}`], lead: "- " }));
   // The first request is often the whole task: it gets what the others leave.
@@ -108,8 +109,7 @@ export function handoffPage(handed: HandedOver, options: HandoffOptions): string
 
 /** Returns what was decided, done and noted, and what is open, on a line each. */
 export function handoffLines(handed: HandedOver): string[] {
-  const account = makeAccount(handed.rows, { cwd: handed.session.cwd });
-  const [, ...sections] = makeSections(handed, account, []);
+  const [, ...sections] = makeSections(handed, []);
   return fitSections(sections, LINES_CHARS, ({ label }) => ({ head: [], lead: `- ${label}: ` }));
 }
 
@@ -145,7 +145,7 @@ function displayId(session: Session): string {
 }
 
 /** Returns the parts of the account, the requests first, without what is shown elsewhere. */
-function makeSections({ rows, ledger }: HandedOver, account: Account, elsewhere: readonly Row[]): Section[] {
+function makeSections({ rows, account, ledger }: HandedOver, elsewhere: readonly Row[]): Section[] {
   // What rules observed, the account has read from the same rows.
   const memory = foldLedger(
     ledger.map((record) =>
