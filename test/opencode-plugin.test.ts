@@ -59,9 +59,23 @@ test("a prompt brings what other sessions did, once, as a part of its own", asyn
         uuidFrom("other").slice(0, 8),
       ),
       synthetic: true,
+      ignored: true,
     },
   ]);
   expect(second).toEqual([]);
+});
+
+test("what is told reaches who answers, and not who makes the session's title of the same messages", async () => {
+  otherSession();
+  const [title, answer] = await drive(`
+    const parts = [{ id: "prt_1", type: "text", text: "hello" }, ...(await prompt("hello"))];
+    const messages = [{ info: { id: "msg_1", sessionID, role: "user" }, parts }];
+    const history = new Promise((resolve) => setImmediate(() => resolve([...messages])));
+    await hooks["experimental.chat.messages.transform"]({}, { messages });
+    const given = ([message]) => message.parts.filter((part) => !part.ignored).map(({ text }) => text);
+    return [given(await history), given(messages)];`);
+  expect(title).toEqual(["hello"]);
+  expect(answer).toEqual(["hello", expect.stringContaining("why does the zebra fail?")]);
 });
 
 test("where nothing is new the first prompt brings a line on the last session, and @@ its summary", async () => {
@@ -127,12 +141,17 @@ test("a command knows whose session it is called in", async () => {
   expect(env).toEqual({ SESSION_MEMORY_SESSION_ID: SESSION });
 });
 
-test("a version of opencode that no longer tells of prompts is named by health", async () => {
+test.each([
+  ["prompts", "chat.message", ""],
+  ["answers", "experimental.chat.messages.transform", 'await prompt("hello");'],
+])("a version of opencode that no longer tells of %s is named by health", async (_, hook, before) => {
+  otherSession();
   await drive(`
     await hooks.event({ event: { type: "session.created", properties: { info: { id: sessionID } } } });
+    ${before}
     await hooks.event({ event: { type: "session.idle", properties: { sessionID } } });
     await new Promise((resolve) => setTimeout(resolve, 1500));`);
-  expect(await home.ok("health")).toContain("opencode no longer calls chat.message");
+  expect(await home.ok("health")).toContain(`opencode no longer calls ${hook}`);
 });
 
 test("a subagent is told nothing, and a session that is disabled has no hooks", async () => {

@@ -21,13 +21,15 @@ const STARTER = join(
 );
 /** The longest that a prompt, a command or a summary waits for us. */
 const WAIT_MS = 3000;
+/** Stands in the id of each part of ours. */
+const OWN_PART = "sessionmemory";
 /** Two parts made within one millisecond differ by this. */
 let parts = 0;
 
 /** Returns an id as opencode makes them, which sorts behind those that it made before: ours follows the user's words. */
 function partId() {
   const time = ((BigInt(Date.now()) << 12n) + BigInt(parts++ & 0xfff)) & 0xffffffffffffn;
-  return `prt_${time.toString(16).padStart(12, "0")}sessionmemory${parts.toString(36)}`;
+  return `prt_${time.toString(16).padStart(12, "0")}${OWN_PART}${parts.toString(36)}`;
 }
 
 /** Asks for the words of a moment; "" if nothing is to be said or anything goes wrong. */
@@ -65,21 +67,21 @@ function contextIn(output) {
 }
 
 /**
- * What opencode calls, each with what is known of our sessions: those that began here, that had a prompt, those of subagents and
- * those that are being compacted; and with `ask`, which asks at a moment of a session.
+ * What opencode calls, each with what is known of our sessions: those that began here, that had a prompt, whose parts of ours
+ * no model was given yet, those of subagents and those that are being compacted; and with `ask`, which asks at a moment of a session.
  */
 const HOOKS = {
-  async event({ created, begun, subagents, compacting, ask }, { event: { type, properties } }) {
+  async event({ created, begun, waiting, subagents, compacting, ask }, { event: { type, properties } }) {
     const { info = {}, sessionID: id } = properties;
     if (type === "session.created") (info.parentID ? subagents : created).add(info.id);
     if (type === "session.compacted") compacting.delete(id);
     if (type !== "session.idle" || subagents.has(id)) return;
-    // a session that was begun here has had a prompt: where we heard of none, this version has no such hook
-    const gone = created.has(id) && !begun.has(id) ? "chat.message" : undefined;
-    void ask("turn", id, { gone });
+    // a session that was begun here has had a prompt, and an answer: where we heard of none, this version has no such hook
+    const missed = waiting.has(id) ? "experimental.chat.messages.transform" : undefined;
+    void ask("turn", id, { gone: created.has(id) && !begun.has(id) ? "chat.message" : missed });
   },
 
-  async "chat.message"({ begun, subagents, ask }, { sessionID }, { message, parts: written }) {
+  async "chat.message"({ begun, waiting, subagents, ask }, { sessionID }, { message, parts: written }) {
     if (subagents.has(sessionID)) return;
     const text = written.map((part) => (part.type === "text" && !part.synthetic ? part.text : "")).join("\n");
     const isFirst = !begun.has(sessionID);
@@ -89,8 +91,23 @@ const HOOKS = {
     const start = isFirst ? await ask("start", sessionID, { isTold: news !== "" }) : "";
     const context = [news, start].filter(Boolean).join("\n\n");
     if (context === "") return;
-    const part = { type: "text", text: context, synthetic: true };
+    // ignored, since opencode has a title made of all that is not, and the session would be called after another one
+    const part = { type: "text", text: context, synthetic: true, ignored: true };
     written.push({ id: partId(), sessionID, messageID: message.id, ...part });
+    waiting.add(sessionID);
+  },
+
+  // Who answers is given our parts. Whoever makes the title has been started, and takes its messages from the same array when it
+  // comes to run: before ours stand there.
+  async "experimental.chat.messages.transform"({ waiting }, _, { messages }) {
+    await new Promise((resolve) => setImmediate(resolve));
+    for (const [index, message] of messages.entries()) {
+      waiting.delete(message.info.sessionID);
+      const given = message.parts.map((part) =>
+        part.id.includes(OWN_PART) ? { ...part, ignored: false } : part,
+      );
+      messages[index] = { ...message, parts: given };
+    }
   },
 
   // by this a command of ours knows whose session it is called in
@@ -121,9 +138,9 @@ const HOOKS = {
 
 export const SessionMemory = async ({ directory: cwd }) => {
   if (process.env.SESSION_MEMORY_DISABLE === "1") return {};
-  const [created, begun, subagents, compacting] = Array.from({ length: 4 }, () => new Set());
+  const [created, begun, waiting, subagents, compacting] = Array.from({ length: 5 }, () => new Set());
   const own = {
-    ...{ created, begun, subagents, compacting },
+    ...{ created, begun, waiting, subagents, compacting },
     ask: (moment, session, about) => ask({ moment, session, cwd, ...about }),
   };
   const safe =

@@ -14,6 +14,7 @@ import { ROOT, runCommand } from "../support/run.ts";
 import { clientHome, logged, succeeded } from "./client.ts";
 import { DRIVERS, writeClientSettings } from "./drivers.ts";
 import {
+  ACTIVITY,
   given,
   keepsRules,
   quotesHostileWords,
@@ -48,8 +49,13 @@ export async function testTold(agent: "qwen" | "copilot" | "gemini" | "opencode"
     const home = clientHome({ NO_COLOR: "1" }, [node, "bun"]);
     const binary = join(modules ?? "", client.file);
     let answer: Answer = () => undefined;
+    const asides: string[] = [];
     // a title, a next prompt and the like are asked for without tools
-    const reply = (request: ModelRequest) => (request.tools.length > 0 ? answer(request) : "Words");
+    const reply = (request: ModelRequest) => {
+      if (request.tools.length > 0) return answer(request);
+      asides.push(request.raw);
+      return "Words";
+    };
     const model = (agent === "gemini" ? startGemini : startChat)(reply);
     const run = (project: string, ...args: string[]) =>
       runCommand([binary, ...args, ...driver.flags], {
@@ -100,6 +106,15 @@ export async function testTold(agent: "qwen" | "copilot" | "gemini" | "opencode"
     };
 
     tellsWhatOthersDid(start, { keeps: agent !== "gemini" });
+
+    test.skipIf(agent !== "opencode")("makes no title of what a session is told", async () => {
+      const lab = await start();
+      await lab.prompt("Please keep the ledger in cents.");
+      asides.length = 0;
+      await lab.prompt("What did the other one do?");
+      expect(given(lab, ACTIVITY)).toHaveLength(1);
+      expect(asides.filter((raw) => raw.includes(ACTIVITY))).toEqual([]);
+    });
     quotesHostileWords(start);
     tellsStandingRules(start);
     // these two take a minute for it
