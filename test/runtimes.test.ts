@@ -198,7 +198,7 @@ function stable({ stdout, stderr, exitCode }: Finished, home: TemporaryHome): Fi
       .replace(/^Questions of your own history:[\s\S]*/m, "<questions>")
       .replace(/\b\d+[smhd] ago\b/g, "<age>") // one runtime's run may end another day after a session
       .replace(/(?<=127\.0\.0\.1:)\d+(?:\/memory_\w+)?/g, "<port>")
-      .replace(/(?<="(?:tookMs|avg\w+|storageUsedMB|size)": )[\d.]+/g, "<measured>")
+      .replace(/(?<="(?:tookMs|avg\w+|storageUsedMB|size|age\w*)": )[\d.]+/g, "<measured>")
       .replace(/(?<="relevance_score": )[\d.]+/g, "<score>") // the home's random name is among the words
       .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z/g, (time) => (time > "2026-03" ? "<now>" : time));
   return { stdout: clean(stdout), stderr: clean(stderr), exitCode };
