@@ -1,6 +1,6 @@
 /**
- * Ranks chunks by how well they answer: bm25 with the neighbours' words and the session's, and several phrasings fused
- * into one list. Pure: numbers in, numbers out.
+ * Ranks chunks by how well they answer: bm25 with the neighbours' words, and several phrasings fused into one list. Pure:
+ * numbers in, numbers out.
  */
 
 /** A chunk as far as ranking goes. */
@@ -8,8 +8,6 @@ export interface RankedDocument {
   /** The number of times each term occurs in it, header and tool calls included. */
   counts: Float64Array;
   words: number;
-  /** The group it is ranked with: the session, subagents counted to the one that started them. */
-  session: string;
   /** Positions of the chunks before and after it in the same transcript; -1 if not at hand. */
   before: number;
   after: number;
@@ -28,7 +26,7 @@ export interface WeightedTerm {
 export interface Ranking {
   /** By document; 0: no result. */
   scores: Float64Array;
-  /** The worth of the terms in the document itself, without neighbours and priors. */
+  /** The worth of the terms in the document itself, without neighbours. */
   own: Float64Array;
   /** The worth of the whole question. */
   total: number;
@@ -40,7 +38,6 @@ const B = 0.4;
 /** The parts of their own counts that the chunks before and after lend. */
 const FROM_BEFORE = 0.4;
 const FROM_AFTER = 0.2;
-const SESSION_PRIOR = 0.4;
 /** Only the best ranks of a phrasing count: with 60, as usual, a second weak list outvotes a strong one. */
 const FUSION_CONSTANT = 10;
 
@@ -83,45 +80,15 @@ export function rankDocuments(
     own[i] = held;
     lexical[i] = sum;
   }
-  const sessions = sessionWorth(documents, terms);
-  const bestSession = Math.max(0, ...sessions.values()) || 1;
   // A question that is all time ("what did we do last Tuesday") has no words to be measured by.
   const unit = maximum(lexical) || 1;
-  const scores = Float64Array.from(documents, ({ isCandidate, session }, i) => {
+  const scores = Float64Array.from(documents, ({ isCandidate }, i) => {
     if (!isCandidate) return 0;
     const timely = unit * (times[i] as number);
     // words that only its neighbours hold are shown with them
-    if (own[i] === 0) return timely;
-    const prior = (SESSION_PRIOR * (sessions.get(session) ?? 0)) / bestSession;
-    return (lexical[i] as number) + timely + unit * prior;
+    return own[i] === 0 ? timely : (lexical[i] as number) + timely;
   });
   return { scores, own, total };
-}
-
-/** Returns each session's worth for the question, over all its chunks at hand. */
-function sessionWorth(
-  documents: readonly RankedDocument[],
-  terms: readonly WeightedTerm[],
-): Map<string, number> {
-  const counts = new Map<string, Float64Array>();
-  for (const { session, counts: own } of documents) {
-    let sum = counts.get(session);
-    if (sum === undefined) {
-      sum = new Float64Array(own.length);
-      counts.set(session, sum);
-    }
-    for (const { number } of terms) sum[number] = (sum[number] as number) + (own[number] as number);
-  }
-  const worths = new Map<string, number>();
-  for (const [session, sum] of counts) {
-    let held = 0;
-    for (const { number, worth } of terms) {
-      const count = sum[number] as number;
-      held += (worth * count) / (count + 1);
-    }
-    worths.set(session, held);
-  }
-  return worths;
 }
 
 /** Returns bm25's share of a term's worth: more of it helps less and less, and less in a long text. */

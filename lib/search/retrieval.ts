@@ -103,7 +103,7 @@ export function retrieve(store: Store, texts: readonly string[], options: Retrie
   const { speaker } = options.filter;
   const measure = makeMeasure(asked.numbers.keys());
   const { numbers } = asked;
-  const documents = toDocuments(chunks, { numbers, measure, sessions, candidates, speaker, deeds });
+  const documents = toDocuments(chunks, { numbers, measure, candidates, speaker, deeds });
   const averageWords = averageLength(corpus);
   const phrasings = questions.map((question, i) => {
     const cue = cues[i];
@@ -199,7 +199,6 @@ interface DocumentOptions {
   /** The number of each asked stem. */
   numbers: ReadonlyMap<string, number>;
   measure: Measure;
-  sessions: ReadonlyMap<string, IndexedSession>;
   /** The chunks that may be results. */
   candidates: ReadonlySet<IndexedChunk>;
   /** The deeds that were found, by their chunk. */
@@ -219,11 +218,10 @@ const WORD_CHARACTERS = 5.7;
 
 /** Counts chunks, given by session and position. */
 function toDocuments(chunks: readonly IndexedChunk[], options: DocumentOptions): RankedDocument[] {
-  const { numbers, measure, speaker, candidates, sessions, deeds } = options;
+  const { numbers, measure, speaker, candidates, deeds } = options;
   const documents = chunks.map((chunk, i) => ({
     counts: new Float64Array(numbers.size),
     words: (chunk.length + COLUMN_WEIGHTS.tools * chunk.tools.length) / WORD_CHARACTERS,
-    session: sessions.get(chunk.sessionId)?.parentId ?? chunk.sessionId,
     before: isNext(chunks[i - 1], chunk) ? i - 1 : -1,
     after: isNext(chunk, chunks[i + 1]) ? i + 1 : -1,
     isCandidate: candidates.has(chunk),
