@@ -60,7 +60,7 @@ Examples:
 
 const REFERENCES_MAX = 3; // promised: at most 3
 /** A larger transcript is not read while a prompt waits. */
-const READ_AT_ONCE_BYTES = 32 * 1024 * 1024;
+const READ_AT_ONCE_BYTES = 4 * 1024 * 1024;
 const LOCK_WAIT_MS = 200; // a prompt is waiting
 const STDIN = 0; // POSIX
 /** The most characters of the rows that are found in place of an answer: a hit or two. */
