@@ -23,6 +23,7 @@ import { ensureIndex, withIndex } from "../index/freshness.ts";
 import { heldSessions } from "../index/held-sessions.ts";
 import { forgetProgress, readAllProgress } from "../index/index-state.ts";
 import { redact } from "../redact/redact.ts";
+import { forgetMetas } from "../sessions/record.ts";
 import { isBeginning } from "../sessions/references.ts";
 import type { Held } from "../sessions/resolve.ts";
 import { readmitForgotten, withdrawForgotten } from "../share/share-state.ts";
@@ -137,6 +138,8 @@ async function forgetAll(
   };
   const found = await look();
   if (dryRun) return { ...found, excluded: exclude, erased: true };
+  // First of all, since no row's key hides a name that was made of it.
+  await forgetMetas(forgetting, { ...scope, dryRun });
   // Excluded before it is removed, so that no process that starts now brings it back.
   const add = () => addExclusions(config, exclude);
   const excluded = await (kept ? keepForgotten(forgottenFile(config), kept, add) : add());
