@@ -35,6 +35,7 @@ async function runTests(words: readonly string[]): Promise<TestRun> {
     const [, name] = /^(test\/\S+):$/.exec(line) ?? [];
     const [, count, word] = /^ *(\d+) (pass|fail)$/.exec(line) ?? [];
     if (name !== undefined) file = name;
+    if (/^\d+ tests? failed:/.test(line)) file = ""; // all of them again
     if (word === "pass") run.passed += Number(count);
     if (word === "fail") run.failed += Number(count);
     if (line.startsWith("(fail)") && file !== "" && !run.files.includes(file)) run.files.push(file);
