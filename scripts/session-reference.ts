@@ -59,8 +59,8 @@ Examples:
 `;
 
 const REFERENCES_MAX = 3; // promised: at most 3
-/** A larger transcript is not read while a prompt waits. */
-const READ_AT_ONCE_BYTES = 4 * 1024 * 1024;
+/** Larger transcripts are not read while a prompt waits: for a name, and with every result for what is handed over. */
+const [NAMED_BYTES, HANDED_BYTES] = [32 * 1024 * 1024, 4 * 1024 * 1024];
 const LOCK_WAIT_MS = 200; // a prompt is waiting
 const STDIN = 0; // POSIX
 /** The most characters of the rows that are found in place of an answer: a hit or two. */
@@ -196,7 +196,7 @@ async function describeLines(
   if (shared) return [...lines, ask];
   if (name === HAND_OVER && question === undefined) {
     const { handoffLines, readHandedOver } = await import("../lib/naming/handoff.ts");
-    const handed = readHandedOver(session, { ...options, maxBytes: READ_AT_ONCE_BYTES });
+    const handed = readHandedOver(session, { ...options, maxBytes: HANDED_BYTES });
     lines.push(...handoffLines(handed));
   }
   const found = await findAncestors(session, ancestors, options);
@@ -224,7 +224,7 @@ async function findMeta(
   const { meta, problem } = readMeta(file);
   // of a damaged file the record holds what it said
   const known = problem ? readRecord(paths, session).meta : meta;
-  if (known || isVisited(session, paths) || session.size > READ_AT_ONCE_BYTES) return known;
+  if (known || isVisited(session, paths) || session.size > NAMED_BYTES) return known;
   const { indexMeta } = await import("../lib/naming/session-meta.ts");
   await indexMeta(session, { paths, settings, force: true, lockWaitMs: LOCK_WAIT_MS });
   return readMeta(file).meta;
