@@ -24,10 +24,13 @@ export interface ForgottenTest {
 
 /**
  * Returns a key that every copy of a row shares, as forks make them; undefined where the host gives rows no id. Short ids (pi's
- * eight digits) are unique within a file only; with their time they are everywhere.
+ * eight digits) are unique within a file only; with their time, and what else tells them apart, they are everywhere.
  */
-export function rowKey({ id, at = "" }: Pick<KeyedRow, "id" | "at">): string | undefined {
-  return id === undefined || id.length >= 32 ? id : `${id}@${at}`;
+export function rowKey(
+  { id, at = "" }: Pick<KeyedRow, "id" | "at">,
+  more: () => string = () => "",
+): string | undefined {
+  return id === undefined || id.length >= 32 ? id : `${id}@${at}${more()}`;
 }
 
 /** The keys of a row that has a time. */

@@ -140,8 +140,8 @@ export function sessionCleaner(file: string | undefined, rules: Rules): (text: s
 }
 
 /** Returns an entry's key among all sessions: beside a short id, which hosts give again, its time and text stand. */
-export function entryKey({ id, at = "", text }: Entry): string | undefined {
-  return rowKey({ id, at: `${at} ${shortHash(text)}` });
+export function entryKey(entry: Entry): string | undefined {
+  return rowKey(entry, () => ` ${shortHash(entry.text)}`);
 }
 
 /** Returns whether a transcript holds rows of forgotten sessions, and none of its own. */
