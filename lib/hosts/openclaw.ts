@@ -92,7 +92,7 @@ const ALL = `
   SELECT seq AS position, seq, event_json, event_zstd, event_utf8_bytes FROM transcript_events
   WHERE session_id = ? AND seq >= ? ORDER BY seq`;
 
-/** Reads the live events from a place on, or all where the branch has become another; undefined when there is none. */
+/** Reads the live events from a place on, or all where the branch has become another; undefined for a session without any. */
 function liveEvents(db: SqlDatabase, session: string, after: string | undefined): Events | undefined {
   const [from = 0, seq] = after === undefined || after === ARCHIVED ? [] : after.split(":").map(Number);
   const isActive = db.prepare("SELECT 1 FROM session_transcript_active_events WHERE session_id = ? LIMIT 1");

@@ -43,9 +43,9 @@ export interface RunReport extends IndexReport {
   /** Sessions in the index whose transcript was deleted. */
   gone: number;
   pruned: number;
-  /** Or the reason that there are none. */
+  /** A text is the reason that none were made. */
   vectors: EmbeddingReport | string;
-  /** Or the reason that there are none; undefined where they were not asked for. */
+  /** A text is the reason that none were made; undefined where they were not asked for. */
   topics: TopicReport | string | undefined;
   tookMs: number;
 }

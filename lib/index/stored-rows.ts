@@ -170,7 +170,7 @@ export function toHeader({ day, clock, topic_tags, participants, speaker, subjec
   };
 }
 
-/** Reads what is said in chunks, by their id: of a long message the piece that a chunk is. */
+/** Reads the messages of chunks, by chunk id; where a chunk is a piece of a long message, that piece. */
 export function readSaid(store: Pick<Store, "db">, ids: readonly number[]): Map<number, Said<Speaker>[]> {
   const rows = store.db
     .prepare(

@@ -214,7 +214,7 @@ export interface AskedForSlug extends Pick<SlugOptions, "warn"> {
   send: SendChat;
 }
 
-/** Lower-case words joined by hyphens, at most 50 characters, letters of any script; empty when there are none. */
+/** Lower-case words joined by hyphens, at most 50 characters, letters of any script; empty for a text without any. */
 export function sanitizeSlug(raw: string): string {
   const words = raw
     .normalize("NFKC")

@@ -29,8 +29,8 @@ const WORK = { chars: 300, files: 6, each: 3 };
 const TELLING_WORDS = 6;
 
 /**
- * Returns the lines of an outline, oldest first, and the last answer. Of a long session what was committed, decided and said is
- * kept, of the whole of it; other lines go first, then the messages that say least, which are counted where they stood.
+ * Returns the lines of an outline, oldest first, and the last answer. A long session keeps its commits, decisions and
+ * messages; other lines go first, then the messages that say least, which are counted where they stood.
  */
 export function outline(rows: readonly Row[], options: OutlineOptions): Line[] {
   const { parts, answer } = makeAccount(rows, options);

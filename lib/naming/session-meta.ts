@@ -67,8 +67,8 @@ export function isKnownNotDue(
 /**
  * Makes a session's meta when it is due.
  *
- * A model's failure is an outcome, not an exception, and leaves the present one as it is; if there is none yet, one is
- * made by rule.
+ * A model's failure is an outcome, not an exception, and leaves the present meta as it is; a session without one gets
+ * one by rule.
  */
 export async function indexMeta(session: Session, options: MetaOptions): Promise<MetaOutcome> {
   const none = { status: "not-due", name: undefined, usd: 0, model: RULES } as const;

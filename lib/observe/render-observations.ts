@@ -178,7 +178,7 @@ export function observationsToCome(ledger: Ledger): string | undefined {
   return `session-memory adds ${what} of this conversation after the summary; they replace none of it.`;
 }
 
-/** Returns the notes for the model after a compaction, and how to look up more; undefined when there are none. */
+/** Returns the notes for the model after a compaction, and how to look up more; undefined without any. */
 export function observationsAfterCompaction(
   ledger: Ledger,
   { maxChars, lookUp }: { maxChars: number; lookUp: string },
