@@ -3,10 +3,9 @@
  * session, cwd, and what the moment is about), one on stdout with `context` for the model, or nothing. Always exits 0.
  */
 
-import { isFile } from "../lib/base/files.ts";
 import { stringOf } from "../lib/base/json.ts";
 import { currentDirectory } from "../lib/config/config.ts";
-import { BLOCKED } from "../lib/hosts/names.ts";
+import { statStored } from "../lib/hosts/names.ts";
 import { findLine } from "../lib/hosts/table.ts";
 import { archivePlace } from "../lib/sessions/places.ts";
 import { logFailure, printAnswer, requireSettings, runHook } from "./hook.ts";
@@ -24,7 +23,7 @@ await runHook("moment", async ({ env, input, paths }) => {
   const cwd = stringOf(input.cwd) ?? currentDirectory();
   const session = { id, cwd, file: archivePlace(paths, { agent: host, id }) };
   // one that has a copy had a turn, and was told at its start
-  const known = asked === "start" && isFile(session.file + BLOCKED) ? "resume" : asked;
+  const known = asked === "start" && statStored(session.file) ? "resume" : asked;
   const called = { command: stringOf(command) ?? "", output: stringOf(output) ?? "" };
   const answer = await answerMoment(known, {
     ...{ host, session, env, isTold: isTold === true, text: text ?? "" },

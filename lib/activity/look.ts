@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { changedMs, cutStem, readJson, statPath } from "../base/files.ts";
 import { isRecord, recordOf } from "../base/json.ts";
 import type { Paths, Settings } from "../config/config.ts";
-import { BLOCKED } from "../hosts/names.ts";
+import { statStored } from "../hosts/names.ts";
 import type { Viewer } from "../hosts/session.ts";
 import type { TranscriptFile } from "../sessions/places.ts";
 import { newsFile, recentTranscripts } from "../sessions/places.ts";
@@ -67,7 +67,7 @@ export function takeLook({ paths, viewer, scope, now = Date.now(), changedAfter 
   const marksFile = findMarksFile(paths.cursors, viewer.id);
   const marks = readMarks(marksFile);
   // At the first prompt the host names a file that it has yet to write.
-  const own = viewer.file !== undefined && statCopied(viewer.file)?.isFile() ? viewer.file : undefined;
+  const own = viewer.file !== undefined && statStored(viewer.file)?.isFile() ? viewer.file : undefined;
   const known = { viewer: { ...viewer, file: own }, now, marksFile, marks };
   const isChanged = changedAfter === undefined ? changeDetector(known) : newerThan(changedAfter);
   const directory = scope === "project" ? viewer.cwd : undefined;
@@ -132,13 +132,8 @@ function newerThan(time: number): Detector {
 /** Returns whether the viewer's mark of itself is missing or outdated. */
 export function hasViewerMoved({ viewer, marks }: Pick<Look, "viewer" | "marks">): boolean {
   const own = marks?.get(viewer.id);
-  const stat = viewer.file === undefined ? undefined : statCopied(viewer.file);
+  const stat = viewer.file === undefined ? undefined : statStored(viewer.file);
   return !own || (stat !== undefined && hasMoved(own, stat));
-}
-
-/** Returns the stat of a transcript, or of our copy in its place. */
-function statCopied(file: string): Stats | undefined {
-  return statPath(file) ?? statPath(file + BLOCKED);
 }
 
 /** The place in a transcript up to which a viewer has seen it. */

@@ -3,7 +3,7 @@
  * removes copies that are excluded or over the limit.
  */
 
-import { readdirSync, rmdirSync, rmSync, utimesSync } from "node:fs";
+import { readdirSync, rmdirSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import {
   changedAt,
@@ -24,7 +24,7 @@ import { currentExclude, type Paths, type PathsWithRules, type Settings } from "
 import { copyBlocks, readNote } from "../hosts/blocks.ts";
 import type { Host } from "../hosts/host.ts";
 import { findHost, HOSTS } from "../hosts/hosts.ts";
-import { BLOCKED } from "../hosts/names.ts";
+import { removeStored, statStored, storedNames } from "../hosts/names.ts";
 import { COPIED_OUTPUTS, ownFolder } from "../hosts/outputs.ts";
 import type { Session } from "../hosts/session.ts";
 import { copiesFolder } from "../hosts/table.ts";
@@ -213,20 +213,13 @@ function takePacked(
   const at = (note: typeof old) => String(note?.modified ?? "");
   if (old === undefined || taken?.from === "store" || (taken && at(taken) >= at(old))) return;
   for (const output of listOutputs(file)) copyBlocks(output, outputPlace(target, output), {});
-  copyFormer(file, target, { agent, id, parent: parentId });
+  copyBlocks(file, target, { agent, id, parent: parentId });
   writer.list(target);
-}
-
-/** Copies a copy as it is, with the time that it has. */
-function copyFormer(file: string, target: string, whose: JsonRecord): void {
-  const stat = statPath(file + BLOCKED);
-  copyBlocks(file, target, whose);
-  if (stat) utimesSync(target + BLOCKED, stat.atime, stat.mtime);
 }
 
 /** Returns whether a copy was written, or taken over, more than thirty days ago. */
 function isUnused(file: string): boolean {
-  const stat = statPath(file + BLOCKED) ?? statPath(file);
+  const stat = statStored(file);
   return stat !== undefined && Date.now() - stat.ctimeMs > FORMER_MS;
 }
 
@@ -250,7 +243,7 @@ interface Rewriting extends Pick<CopyOptions, "rules" | "rest" | "dryRun"> {
 /** Writes a copy and its outputs anew from themselves; returns how many rows are left out by it. */
 async function rewrite(file: string, { version, ...rewriting }: Rewriting): Promise<number> {
   const again = (each: string): CopyOptions => {
-    const stat = statPath(each + BLOCKED);
+    const stat = statStored(each);
     const about = shownNote(readNote(each) ?? {}, rewriting.rules);
     return {
       ...rewriting,
@@ -332,7 +325,7 @@ function isCopied(session: Session, copy: string, settings: Settings): boolean {
   const isSame = note?.size === size && note.modified === modifiedAt && note.rules === rulesVersion(settings);
   return (
     isSame &&
-    hostOutputs(session).every((output) => statPath(outputPlace(copy, fileStem(basename(output))) + BLOCKED))
+    hostOutputs(session).every((output) => statStored(outputPlace(copy, fileStem(basename(output)))))
   );
 }
 
@@ -382,9 +375,7 @@ function outputPlace(copy: string, output: string): string {
 /** Returns the outputs of a copy, without their suffix. */
 function listOutputs(copy: string): string[] {
   const folder = ownFolder(copy, COPIED_OUTPUTS);
-  return namesIn(folder)
-    .filter((name) => name.endsWith(BLOCKED))
-    .map((name) => join(folder, name.slice(0, -BLOCKED.length)));
+  return storedNames(folder).map((name) => join(folder, name));
 }
 
 /** Returns every copy, with whether its transcript is still there. */
@@ -411,7 +402,7 @@ function listCopies(paths: PathsWithRules): Omit<Copy, "isThere">[] {
 }
 
 function bytesOf(copy: string): number {
-  return (statPath(copy + BLOCKED) ?? statPath(copy))?.size ?? 0;
+  return statStored(copy)?.size ?? 0;
 }
 
 /** Returns the copies of sessions, with those of an earlier version. */
@@ -424,8 +415,8 @@ const sessionKey = ({ agent, id }: Pick<TranscriptFile, "agent" | "id">) => `${a
 
 /** Removes a copy with what lies beside it, and its folders where they are empty then. */
 function removeCopy(file: string): void {
-  for (const output of listOutputs(file)) remove(output + BLOCKED);
-  for (const each of [file, file + BLOCKED, besideCopy(file)]) remove(each);
+  for (const each of [...listOutputs(file), file]) removeStored(each);
+  remove(besideCopy(file));
   const outputs = ownFolder(file, COPIED_OUTPUTS);
   for (const folder of [outputs, dirname(outputs), dirname(file)]) {
     try {

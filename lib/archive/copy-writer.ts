@@ -1,12 +1,11 @@
 /** Writes our copies of sessions whose lines are at hand, and lists them: a new file, or blocks behind the ones there. */
 
-import { utimesSync } from "node:fs";
-import { remove, statPath } from "../base/files.ts";
+import { statPath } from "../base/files.ts";
 import type { JsonRecord } from "../base/json.ts";
 import { shortDigest } from "../base/text.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { appendBlocks, writeBlocks } from "../hosts/blocks.ts";
-import { BLOCKED } from "../hosts/names.ts";
+import { removeStored } from "../hosts/names.ts";
 import { redactionVersion } from "../redact/redact.ts";
 import { keepCopyList, type SourceStates } from "../sessions/copy-list.ts";
 import { archivePlace, type CopyOf } from "../sessions/places.ts";
@@ -40,10 +39,6 @@ export interface CopyWriter {
 
 export function copyWriter(paths: Pick<Paths, "copies">): CopyWriter {
   const written = new Set<string>();
-  const done = (file: string, at: Date | undefined) => {
-    if (at) utimesSync(file + BLOCKED, at, at);
-    written.add(file);
-  };
   return {
     write(whose, lines, { note, at, durable }) {
       const file = archivePlace(paths, whose);
@@ -54,18 +49,17 @@ export function copyWriter(paths: Pick<Paths, "copies">): CopyWriter {
         writer.abandon();
         throw error;
       }
-      writer.end({});
-      done(file, at === undefined ? undefined : new Date(at));
+      writer.end({}, at);
+      written.add(file);
     },
     append(whose, lines, { note, at, durable }) {
       const file = archivePlace(paths, whose);
-      const time = at === undefined ? statPath(file + BLOCKED)?.mtime : new Date(at);
-      appendBlocks(file, Buffer.from(lines), { note, durable });
-      done(file, time);
+      appendBlocks(file, Buffer.from(lines), { note, durable, at });
+      written.add(file);
     },
     list: (file) => void written.add(file),
     remove(whose) {
-      remove(archivePlace(paths, whose) + BLOCKED);
+      removeStored(archivePlace(paths, whose));
     },
     end(states) {
       keepCopyList(paths, { written, ...(states && { states }) });

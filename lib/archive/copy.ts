@@ -3,7 +3,6 @@
  * What is excluded keeps its line and its place in the conversation, without a word.
  */
 
-import { utimesSync } from "node:fs";
 import { isRecord, type JsonRecord, recordOf } from "../base/json.ts";
 import { type BlockWriter, writeBlocks } from "../hosts/blocks.ts";
 import { type Head, readBareEntry, TOLD, wholeEntry } from "../hosts/format.ts";
@@ -16,7 +15,6 @@ import {
   parseLine,
   recordsAfter,
 } from "../hosts/lines.ts";
-import { BLOCKED } from "../hosts/names.ts";
 import { recordTest } from "../transcripts/forgotten.ts";
 import { headIn } from "../transcripts/head.ts";
 import type { Rules } from "../transcripts/rules.ts";
@@ -76,7 +74,7 @@ export async function writeCopy(
     if (!head) return undefined;
     writer = options.dryRun ? undefined : writeBlocks(target, options);
     const excluded = await writeRows(descriptor, { source, head, writer }, options);
-    finish(writer, target, options);
+    writer?.end(options.note, options.modifiedAt);
     writer = undefined;
     return { excluded };
   } finally {
@@ -89,12 +87,6 @@ export async function writeCopy(
 interface Written {
   /** Rows, or parts of an output, that were left out since they are excluded. */
   excluded: number;
-}
-
-function finish(writer: BlockWriter | undefined, target: string, { note, modifiedAt }: CopyOptions): void {
-  if (!writer) return;
-  writer.end(note);
-  utimesSync(target + BLOCKED, new Date(modifiedAt), new Date(modifiedAt));
 }
 
 /** Writes the rows; returns how many are excluded. */
@@ -245,7 +237,7 @@ export async function writeOutput(source: string, target: string, options: CopyO
       else writer?.write(Buffer.from(text));
       await rest?.();
     }
-    finish(writer, target, options);
+    writer?.end(options.note, options.modifiedAt);
     writer = undefined;
     return { excluded };
   } finally {

@@ -8,7 +8,7 @@ import { readJson, remove, replaceFile, statPath } from "../base/files.ts";
 import { arrayOf, recordOf, stringOf } from "../base/json.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { findHost } from "../hosts/hosts.ts";
-import { BLOCKED } from "../hosts/names.ts";
+import { statStored } from "../hosts/names.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import type { Entry, Row, Session } from "../hosts/session.ts";
 import { type Told, toldCopies } from "../sessions/copy-list.ts";
@@ -81,7 +81,7 @@ function formerTold(paths: PathsWithRules): [string, Told][] {
 /** Returns the copies that hooks tell of and that changed since a time; the time of one that was pulled is its owner's. */
 function changedSince(told: ReadonlyMap<string, Told>, since: number): string[] {
   return [...told].flatMap(([file, { from, owner, changed = 0 }]) => {
-    const time = owner === undefined ? changed : statPath(file + BLOCKED)?.mtimeMs;
+    const time = owner === undefined ? changed : statStored(file)?.mtimeMs;
     const isTold = owner !== undefined || from === "store";
     return isTold && time !== undefined && (time >= since || time === 0) ? [file] : [];
   });

@@ -3,10 +3,8 @@
  * that were named before still lead there.
  */
 
-import { utimesSync } from "node:fs";
 import { arrayOf, type JsonRecord } from "../base/json.ts";
 import { writeBlocks } from "../hosts/blocks.ts";
-import { BLOCKED } from "../hosts/names.ts";
 import type { Done, Row, Session } from "../hosts/session.ts";
 
 /** The facts of a session that its copy keeps. */
@@ -43,13 +41,11 @@ export function writeRowCopy(
       at = line;
     }
     writer.write(Buffer.from("\n"));
-    writer.end(note);
+    writer.end(note, updatedAt);
   } catch (error) {
     writer.abandon();
     throw error;
   }
-  const time = new Date(updatedAt);
-  utimesSync(target + BLOCKED, time, time);
 }
 
 function said({ who, at, text, typed }: Exclude<Row, Done>): JsonRecord {

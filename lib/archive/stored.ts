@@ -13,7 +13,7 @@ import type { PathsWithRules } from "../config/config.ts";
 import { readNote } from "../hosts/blocks.ts";
 import { copiedFormat, isoTime } from "../hosts/format.ts";
 import { readFully, withFile } from "../hosts/lines.ts";
-import { PROMPTS_ALONE } from "../hosts/names.ts";
+import { PROMPTS_ALONE, statStored } from "../hosts/names.ts";
 import { readInstead } from "../hosts/packed.ts";
 import {
   type Clean,
@@ -166,8 +166,8 @@ function wantedTest(
     const names = `${parent ?? ""} ${id}`;
     if (rules.clean(names) !== names) return false; // the copy would be named by a secret
     if (from === "store") return true;
-    const former = join(paths.archive, agent, `${fileStem(id)}.jsonl.gz`);
-    return !there.has(id) && (known ? known.from === "prompts" : !existsSync(former));
+    const former = join(paths.archive, agent, `${fileStem(id)}.jsonl`);
+    return !there.has(id) && (known ? known.from === "prompts" : !statStored(former));
   };
 }
 

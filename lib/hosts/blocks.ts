@@ -15,9 +15,11 @@ import {
   fstatSync,
   fsyncSync,
   ftruncateSync,
+  futimesSync,
   openSync,
   readSync,
   renameSync,
+  statSync,
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
@@ -45,8 +47,8 @@ const FIRST_BYTES = NOTE_AT + NOTE_BYTES + EMPTY_TAIL.length;
 /** Writes a file in blocks; nothing takes its name before `end`. */
 export interface BlockWriter {
   write(bytes: Uint8Array): void;
-  /** Completes the file with a note, whose values are short: longer ones come in `about`. */
-  end(note: JsonRecord): void;
+  /** Completes the file with a note, whose values are short: longer ones come in `about`. It gets the ISO time `at`. @default now */
+  end(note: JsonRecord, at?: string): void;
   /** Removes what was written. */
   abandon(): void;
 }
@@ -79,10 +81,11 @@ export function writeBlocks(file: string, { durable, about = {}, keep = 0 }: Wri
   blocks.write(kept.rest);
   return {
     write: blocks.write,
-    end(note) {
+    end(note, at) {
       blocks.flush();
       put(descriptor, firstMember(kept.size + blocks.size(), { ...short, ...note }), 0);
       if (durable) fsyncSync(descriptor);
+      if (at !== undefined) setTime(descriptor, new Date(at));
       closeSync(descriptor);
       renameSync(temporary, path);
     },
@@ -121,15 +124,16 @@ function readPacked(descriptor: number, { at, length }: Block): Buffer {
 
 /**
  * Adds to the end of a file in blocks, and changes values of its note with that: killed between, it has the size and the note of
- * before.
+ * before. It gets the ISO time `at`, by default the one that it has.
  */
 export function appendBlocks(
   file: string,
   content: Uint8Array,
-  { note = {}, durable }: { note?: JsonRecord; durable: boolean },
+  { note = {}, durable, at }: { note?: JsonRecord; durable: boolean; at?: string | undefined },
 ): void {
   const descriptor = openSync(file + BLOCKED, "r+");
   try {
+    const time = at === undefined ? fstatSync(descriptor).mtime : new Date(at);
     const size = sizeInBlocks(descriptor, file);
     const before = ownNote(descriptor);
     let position = FIRST_BYTES;
@@ -141,12 +145,13 @@ export function appendBlocks(
     if (durable) fsyncSync(descriptor);
     put(descriptor, firstMember(size + blocks.size(), { ...before, ...note }), 0);
     if (durable) fsyncSync(descriptor);
+    setTime(descriptor, time);
   } finally {
     closeSync(descriptor);
   }
 }
 
-/** Copies a file in blocks as it is, under another name and with more in its note. */
+/** Copies a file in blocks as it is, under another name and with more in its note; its time stays. */
 export function copyBlocks(from: string, to: string, note: JsonRecord): void {
   const path = to + BLOCKED;
   const temporary = temporaryPath(path);
@@ -158,6 +163,7 @@ export function copyBlocks(from: string, to: string, note: JsonRecord): void {
     try {
       put(target, firstMember(sizeInBlocks(target, from), { ...ownNote(target), ...note }), 0);
       fsyncSync(target);
+      setTime(target, statSync(from + BLOCKED).mtime);
     } finally {
       closeSync(target);
     }
@@ -165,6 +171,10 @@ export function copyBlocks(from: string, to: string, note: JsonRecord): void {
   } finally {
     remove(temporary);
   }
+}
+
+function setTime(descriptor: number, time: Date): void {
+  futimesSync(descriptor, time, time);
 }
 
 function put(descriptor: number, bytes: Uint8Array, at: number): void {

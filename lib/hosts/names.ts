@@ -1,5 +1,8 @@
 /** Names of the files that sessions are in: packed, copied by us, or left by a sync tool. On the prompt hook's silent path. */
 
+import type { Stats } from "node:fs";
+import { namesIn, remove, statPath } from "../base/files.ts";
+
 /** The end of a compressed file's name. */
 export const PACKED = ".zst";
 /** The end of the name of a file that we wrote in compressed blocks (blocks.ts). */
@@ -9,6 +12,23 @@ export const BLOCKED = ".gz";
 export function unpackedName(place: string): string {
   const end = [PACKED, BLOCKED].find((packing) => place.endsWith(packing)) ?? "";
   return place.slice(0, place.length - end.length);
+}
+
+/** Returns the stat of a file as it lies there: at its own path, or in blocks of ours. */
+export function statStored(file: string): Stats | undefined {
+  return statPath(file) ?? statPath(file + BLOCKED);
+}
+
+/** Returns the names of the files in a folder that are in blocks of ours. */
+export function storedNames(folder: string): string[] {
+  const packed = namesIn(folder).filter((name) => name.endsWith(BLOCKED));
+  return packed.map((name) => name.slice(0, -BLOCKED.length));
+}
+
+/** Removes a file, in blocks of ours or not. */
+export function removeStored(file: string): void {
+  remove(file);
+  remove(file + BLOCKED);
 }
 
 /** Ended the name of a copy of prompts in the place that an earlier version had for them. */

@@ -5,11 +5,11 @@
 
 import { basename, join } from "node:path";
 import { describeError } from "../base/errors.ts";
-import { namesIn, remove, statPath } from "../base/files.ts";
+import { remove, statPath } from "../base/files.ts";
 import { numberOf, stringOf } from "../base/json.ts";
 import type { Paths } from "../config/config.ts";
 import { readNote } from "../hosts/blocks.ts";
-import { BLOCKED } from "../hosts/names.ts";
+import { storedNames } from "../hosts/names.ts";
 import type { Session } from "../hosts/session.ts";
 import { openDatabase, type SqlDatabase, type SqlRow, textOf } from "../store/sqlite.ts";
 import { tryHead } from "../transcripts/head.ts";
@@ -57,12 +57,10 @@ export function toldCopies(paths: Place): Map<string, Told> {
 
 /** Reads the session of each copy: from the table, and from its note where the table does not have it. */
 function readTold(paths: Place): { told: Map<string, Told>; known: Known | undefined } {
-  const end = `.jsonl${BLOCKED}`;
-  const names = namesIn(paths.copies).filter((name) => name.endsWith(end));
+  const names = storedNames(paths.copies).filter((name) => name.endsWith(".jsonl"));
   const known = readTable(paths, readRows);
   const told = new Map<string, Told>();
-  for (const each of names) {
-    const name = each.slice(0, -BLOCKED.length);
+  for (const name of names) {
     const found = known?.get(name) ?? readOwner(join(paths.copies, name));
     if (found) told.set(name, found);
   }

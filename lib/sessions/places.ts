@@ -11,7 +11,7 @@ import { hasContent, isFile, listEntries, namesIn, statPath } from "../base/file
 import { idWithin, sha256 } from "../base/text.ts";
 import type { Paths } from "../config/config.ts";
 import type { HostLine, TranscriptPattern } from "../hosts/host.ts";
-import { BLOCKED, linesName, PROMPTS_ALONE } from "../hosts/names.ts";
+import { linesName, PROMPTS_ALONE, unpackedName } from "../hosts/names.ts";
 import type { Agent, PartlyKnown, Session } from "../hosts/session.ts";
 import { beginFolder, copiesFolder, TABLE, UUID_NAME } from "../hosts/table.ts";
 import { formerTops, projectDirectories } from "./project.ts";
@@ -78,25 +78,21 @@ export function hostedTranscripts(paths: Paths, options: FindOptions = {}): Tran
 
 /** Returns the copies of an earlier version, by the names that they have without their suffix: those it wrote last come first. */
 export function formerCopies(paths: Pick<Paths, "home" | "archive">): TranscriptFile[] {
-  const unpacked = TABLE.flatMap(({ agent }) => formerIn(copiesFolder(paths, agent), { agent }, ""));
+  const unpacked = TABLE.flatMap(({ agent }) => formerIn(copiesFolder(paths, agent), { agent }));
   const folders = listEntries(paths.archive).filter((entry) => entry.isDirectory());
   return [
     ...unpacked,
-    ...folders.flatMap(({ name }) => formerIn(join(paths.archive, name), { agent: name }, BLOCKED)),
+    ...folders.flatMap(({ name }) => formerIn(join(paths.archive, name), { agent: name })),
   ];
 }
 
-function formerIn(
-  folder: string,
-  known: { agent: Agent; parentId?: string },
-  packing: string,
-): TranscriptFile[] {
+function formerIn(folder: string, known: { agent: Agent; parentId?: string }): TranscriptFile[] {
   return listEntries(folder).flatMap((entry) => {
-    const { name } = entry;
+    const name = unpackedName(entry.name);
     if (entry.isDirectory() && known.parentId === undefined)
-      return formerIn(join(folder, name), { ...known, parentId: idInStem(name) }, packing);
-    if (!entry.isFile() || !name.endsWith(SUFFIX + packing)) return [];
-    const file = join(folder, name.slice(0, name.length - packing.length));
+      return formerIn(join(folder, name), { ...known, parentId: idInStem(name) });
+    if (!entry.isFile() || !name.endsWith(SUFFIX)) return [];
+    const file = join(folder, name);
     const id = idInStem(basename(basename(file, PROMPTS_ALONE), SUFFIX));
     const isSubagent = known.parentId !== undefined;
     return [{ file, id, ...known, subagent: isSubagent, archived: true }];

@@ -8,7 +8,7 @@ import { numberOf } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
 import type { Paths, PathsWithRules, Settings } from "../config/config.ts";
 import { readNote } from "../hosts/blocks.ts";
-import { BLOCKED } from "../hosts/names.ts";
+import { removeStored } from "../hosts/names.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import { markErase } from "../index/forget-rows.ts";
 import { unreadPulled } from "../index/freshness.ts";
@@ -122,7 +122,7 @@ export function removeAllPulled({ db }: HubList, paths: Paths): void {
 
 /** Removes a copy, with what is beside it. */
 function removePulled(file: string): void {
-  remove(file + BLOCKED);
+  removeStored(file);
   remove(besideCopy(file));
 }
 

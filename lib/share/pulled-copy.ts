@@ -4,11 +4,9 @@
  * the copy's note, so that words and number change together.
  */
 
-import { utimesSync } from "node:fs";
 import { type JsonRecord, stringsOf } from "../base/json.ts";
 import { appendBlocks, type BlockWriter, writeBlocks } from "../hosts/blocks.ts";
 import { linesForward, parseLine, withFile } from "../hosts/lines.ts";
-import { BLOCKED } from "../hosts/names.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import { placeOf, rowRecord } from "../hosts/plain-row.ts";
 import { isBefore, placeKey } from "../index/stored-rows.ts";
@@ -86,9 +84,8 @@ export function pulledCopy(file: string, options: CopyOptions): CopyWriter {
     },
     end(note) {
       if (first || isNew) merge ??= begin();
-      const change = merge?.end(note) ?? UNCHANGED;
-      if (!merge) appendBlocks(file, new Uint8Array(), { note, durable: true });
-      utimesSync(file + BLOCKED, new Date(modifiedAt), new Date(modifiedAt));
+      const change = merge?.end(note, modifiedAt) ?? UNCHANGED;
+      if (!merge) appendBlocks(file, new Uint8Array(), { note, durable: true, at: modifiedAt });
       return change;
     },
     abandon: () => merge?.abandon(),
@@ -173,10 +170,10 @@ function merger(file: string, { about, lines, out, head, ...options }: MergeOpti
       }));
       add({ place, rows: texts });
     },
-    end(note: JsonRecord): CopyChange {
+    end(note: JsonRecord, at: string): CopyChange {
       takeBefore();
       close();
-      copy.end(note);
+      copy.end(note, at);
       return changeOf(lines, written);
     },
     abandon: copy.abandon,
@@ -236,10 +233,10 @@ function lineWriter(
       bytes += line.length;
       if (kept === 0 || old || bytes > APPEND_MAX_BYTES) startAnew();
     },
-    end(note: JsonRecord) {
+    end(note: JsonRecord, at: string) {
       if (!writer && kept > 0 && same === lines.length)
-        return appendBlocks(file, Buffer.concat(added), { note, durable: true });
-      (writer ?? startAnew()).end(note);
+        return appendBlocks(file, Buffer.concat(added), { note, durable: true, at });
+      (writer ?? startAnew()).end(note, at);
     },
     abandon: () => writer?.abandon(),
   };
