@@ -243,6 +243,15 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
     }
   });
 
+  test("lends its words to no search of own sessions alone", async () => {
+    const missing = async (question: string, ...args: string[]) =>
+      /in no session: (.*)/.exec(await search(question, ...args))?.[1];
+    for (const [word, theirs] of Object.entries({ said: "webhook", done: "duplicate" })) {
+      expect([word, await missing(`the ${theirs}`)]).toEqual([word, undefined]);
+      expect([word, await missing(`the port of the ${theirs}`, "--own")]).toEqual([word, theirs]);
+    }
+  });
+
   test("is found by what was done in it, and an own one as before", async () => {
     expect(await found("--command", "bun")).toEqual([[ID, ALICE]]);
     expect(await search("--command", "bun")).toContain("bun test ledger");

@@ -2,42 +2,60 @@
 
 import { statUnpacked } from "../hosts/packed.ts";
 import { type IndexedSession, SESSION_COLUMNS, toIndexedSession } from "../index/index-state.ts";
+import type { SqlDatabase } from "../store/sqlite.ts";
 import { IS_OWN, type Store } from "../store/store.ts";
 
-/** The size of the index, as far as bm25 needs it. */
+/** The sessions that a search looks into, as far as its words are weighed by them. */
 export interface Corpus {
+  db: SqlDatabase;
+  /** True if there are others' sessions, which do not count. */
+  isOwn: boolean;
   chunks: number;
-  /** Words of a chunk by column: content, header, tools, extra. */
+  /** Words of a chunk by column: content, header, tools, extra; others' included. */
   averageWords: readonly number[];
 }
 
-/** Returns how many chunks the index holds and how long they are, from the full text's own record. */
-export function readCorpus({ db }: Store): Corpus {
+/** Returns how many chunks the index holds, or own sessions in it, and how long they are, from the full text's own record. */
+export function readCorpus({ db }: Store, { own = false }: { own?: boolean | undefined }): Corpus {
   const row = db.prepare("SELECT block FROM chunks_fts_data WHERE id = 1").get();
   const [chunks = 0, ...words] = row?.block instanceof Uint8Array ? readVarints(row.block) : [];
-  return { chunks, averageWords: words.map((total) => (chunks > 0 ? total / chunks : 0)) };
+  const averageWords = words.map((total) => (chunks > 0 ? total / chunks : 0));
+  const count =
+    "SELECT count(*) AS n FROM sessions s JOIN chunks c ON c.session = s.number WHERE s.owner IS NOT NULL";
+  const others = own ? Number(db.prepare(count).get()?.n) : 0;
+  return { db, isOwn: others > 0, chunks: chunks - others, averageWords };
 }
 
-/** Returns the number of chunks in which each stem occurs. */
-export function documentFrequencies({ db }: Store, stems: Iterable<string>): Map<string, number> {
-  const find = db.prepare("SELECT doc FROM chunks_vocab WHERE term = ?");
-  return new Map(Array.from(stems, (stem) => [stem, Number(find.get(stem)?.doc ?? 0)]));
+/** Returns in how many chunks a stem occurs, given a word of it. */
+export function documentFrequency(corpus: Corpus, stem: string, word: string): number {
+  const { db, isOwn } = corpus;
+  if (!isOwn) return Number(db.prepare("SELECT doc FROM chunks_vocab WHERE term = ?").get(stem)?.doc ?? 0);
+  return Number(db.prepare(`SELECT count(*) AS n FROM (${said(corpus)})`).get(matchAny([word]))?.n);
+}
+
+/** Returns the statement for the sessions of the chunks that match, one row for each chunk. */
+function said({ isOwn }: Corpus): string {
+  return `SELECT session FROM chunks_fts f JOIN chunks c ON c.id = f.rowid
+    WHERE chunks_fts MATCH ? AND ${isOwn ? IS_OWN : "1"}`;
+}
+
+/** Returns the statement for the sessions of the tool calls that match, one row for each call. */
+function done({ isOwn }: Corpus): string {
+  return `SELECT session FROM deeds_fts f JOIN rows r ON r.id = f.rowid
+    WHERE deeds_fts MATCH ? AND ${isOwn ? IS_OWN : "1"}`;
 }
 
 /** Returns whether a tool call holds one of some words. */
-export function isInDeeds({ db }: Store, words: readonly string[]): boolean {
-  const called = "SELECT 1 FROM deeds_fts WHERE deeds_fts MATCH ? LIMIT 1";
-  return db.prepare(called).get(matchAny(words)) !== undefined;
+export function isInDeeds(corpus: Corpus, words: readonly string[]): boolean {
+  return corpus.db.prepare(`${done(corpus)} LIMIT 1`).get(matchAny(words)) !== undefined;
 }
 
-const SESSIONS_WITH = `SELECT c.session FROM chunks_fts f JOIN chunks c ON c.id = f.rowid WHERE chunks_fts MATCH ?
-  UNION SELECT r.session FROM deeds_fts f JOIN rows r ON r.id = f.rowid WHERE deeds_fts MATCH ?`;
-
 /** Returns whether a session holds one of some words, and one of others. */
-export function areTogether({ db }: Store, words: readonly string[], others: readonly string[]): boolean {
+export function areTogether(corpus: Corpus, words: readonly string[], others: readonly string[]): boolean {
   const [one, other] = [matchAny(words), matchAny(others)];
-  const both = `SELECT * FROM (${SESSIONS_WITH}) INTERSECT SELECT * FROM (${SESSIONS_WITH}) LIMIT 1`;
-  return db.prepare(both).get(one, one, other, other) !== undefined;
+  const having = `SELECT * FROM (${said(corpus)} UNION ${done(corpus)})`;
+  const both = corpus.db.prepare(`${having} INTERSECT ${having} LIMIT 1`);
+  return both.get(one, one, other, other) !== undefined;
 }
 
 function matchAny(words: readonly string[]): string {
@@ -45,14 +63,14 @@ function matchAny(words: readonly string[]): string {
 }
 
 /** Returns whether some words, parted by blanks, stand one after the other in what was said or done. */
-export function isPhraseIn(store: Store, words: string): boolean {
-  const said = "SELECT 1 FROM chunks_fts WHERE chunks_fts MATCH ? LIMIT 1";
-  return store.db.prepare(said).get(`"${words}"`) !== undefined || isInDeeds(store, [words]);
+export function isPhraseIn(corpus: Corpus, words: string): boolean {
+  const phrase = corpus.db.prepare(`${said(corpus)} LIMIT 1`).get(matchAny([words]));
+  return phrase !== undefined || isInDeeds(corpus, [words]);
 }
 
 /** Returns whether a session or its project is called so, or something with that in it. */
-export function isNamed({ db }: Store, name: string): boolean {
-  const called = `SELECT 1 FROM sessions
+export function isNamed({ db, isOwn }: Corpus, name: string): boolean {
+  const called = `SELECT 1 FROM ${isOwn ? "own_sessions" : "sessions"}
     WHERE instr(lower(coalesce(project, cwd, '') || ' ' || coalesce(name, '')), ?) LIMIT 1`;
   return db.prepare(called).get(name) !== undefined;
 }

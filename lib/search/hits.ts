@@ -160,7 +160,7 @@ export function findHits(store: Store, texts: readonly string[], options: HitOpt
   const questions = found.phrasings.map(({ question }) => question);
   const absent = new Set(words.nowhere.map((term) => shownWord(term, questions)));
   const present = words.kept.filter((term) => !absent.has(shownWord(term, questions)));
-  const apart = judged.some(isStrong) ? [] : apartWords(store, present, found);
+  const apart = judged.some(isStrong) ? [] : apartWords(present, found);
   const nowhere = [...absent, ...apart];
   const beyond: Beyond = {
     strong: others.filter(isStrong).length,
@@ -205,10 +205,10 @@ function sortWords({ phrasings, asked }: Retrieved, options: HitOptions): AskedW
 }
 
 /** Names the two rarest words that occur, where no session holds both; two words of one name by that name. */
-function apartWords(store: Store, terms: readonly Term[], { asked, phrasings }: Retrieved): string[] {
+function apartWords(terms: readonly Term[], { corpus, asked, phrasings }: Retrieved): string[] {
   const worth = (term: Term) => asked.weigh([term])[0]?.worth ?? 0;
   const [one, other] = terms.toSorted((a, b) => worth(b) - worth(a));
-  if (!one || !other || areTogether(store, one.words, other.words)) return [];
+  if (!one || !other || areTogether(corpus, one.words, other.words)) return [];
   const questions = phrasings.map(({ question }) => question);
   const names = new Set([one, other].map((term) => shownWord(term, questions)));
   return [[...names].join(" together with ")];

@@ -5,8 +5,7 @@
 
 import { characterPairs, foldText, isUnspacedWord, STOP_WORDS, splitWords } from "../language/words.ts";
 import { openScratch, type SqlDatabase } from "../store/sqlite.ts";
-import type { Store } from "../store/store.ts";
-import { documentFrequencies, isInDeeds, isNamed, isPhraseIn } from "./corpus.ts";
+import { type Corpus, documentFrequency, isInDeeds, isNamed, isPhraseIn } from "./corpus.ts";
 import { inverseFrequency, type WeightedTerm } from "./rank.ts";
 
 /** One thing asked for. */
@@ -136,9 +135,9 @@ export interface AskedTerms {
   weigh(terms: readonly Term[]): WeightedTerm[];
   /** Returns whether a term occurs in few chunks. */
   isRare(term: Term): boolean;
-  /** Returns whether nothing in the index holds a term. */
+  /** Returns whether nothing that is searched holds a term. */
   isNowhere(term: Term): boolean;
-  /** Returns whether the words of a name stand nowhere in the index as they do in it. */
+  /** Returns whether the words of a name stand nowhere in what is searched as they do in it. */
   isNameNowhere(name: string): boolean;
 }
 
@@ -175,10 +174,13 @@ export function wholeTerms(questions: readonly Question[]): Term[] {
 const RARE_SHARE = 0.01;
 
 /** Weighs the terms of phrasings by how rare they are among the chunks. */
-export function weighTerms(store: Store, questions: readonly Question[], chunks: number): AskedTerms {
-  const stems = new Set(questions.flatMap(({ terms }) => terms.map(({ stem }) => stem)));
-  const frequencies = documentFrequencies(store, stems);
-  const numbers = new Map([...stems].map((stem, number) => [stem, number]));
+export function weighTerms(corpus: Corpus, questions: readonly Question[]): AskedTerms {
+  const { chunks } = corpus;
+  const words = new Map(questions.flatMap(({ terms }) => terms.map((term) => [term.stem, term.words])));
+  const numbers = new Map([...words.keys()].map((stem, number) => [stem, number]));
+  const frequencies = new Map(
+    Array.from(words, ([stem, [word = ""]]) => [stem, documentFrequency(corpus, stem, word)]),
+  );
   const having = (stem: string) => Math.min(chunks, frequencies.get(stem) ?? 0);
   return {
     numbers,
@@ -188,7 +190,7 @@ export function weighTerms(store: Store, questions: readonly Question[], chunks:
         return number === undefined ? [] : [{ number, worth: inverseFrequency(chunks, having(stem)) }];
       }),
     isRare: ({ stem }) => having(stem) <= Math.max(1, chunks * RARE_SHARE),
-    isNowhere: (term) => having(term.stem) === 0 && !isInDeeds(store, term.words),
-    isNameNowhere: (name) => !isNamed(store, name) && !isPhraseIn(store, splitWords(name).join(" ")),
+    isNowhere: (term) => having(term.stem) === 0 && !isInDeeds(corpus, term.words),
+    isNameNowhere: (name) => !isNamed(corpus, name) && !isPhraseIn(corpus, splitWords(name).join(" ")),
   };
 }

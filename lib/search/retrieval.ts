@@ -53,6 +53,7 @@ export interface Retrieved {
   chunks: IndexedChunk[];
   sessions: ReadonlyMap<string, IndexedSession>;
   phrasings: Phrasing[];
+  corpus: Corpus;
   asked: AskedTerms;
   /** Measures texts for all phrasings. */
   measure: Measure;
@@ -91,8 +92,8 @@ interface Search {
 /** Ranks the chunks of the index that may answer a question, given in one or several phrasings. */
 export function retrieve(store: Store, texts: readonly string[], options: RetrievalOptions): Retrieved {
   const questions = readQuestions(texts);
-  const corpus = readCorpus(store);
-  const asked = weighTerms(store, questions, corpus.chunks);
+  const corpus = readCorpus(store, options.filter);
+  const asked = weighTerms(corpus, questions);
   const cues = questions.map(({ text }) => readTimeCues(text, options));
   const covered = cues.some(Boolean) ? readCoveredTime(store) : { from: "", to: "" };
   const search: Search = { options, questions, asked, cues, covered };
@@ -112,7 +113,7 @@ export function retrieve(store: Store, texts: readonly string[], options: Retrie
     return { question, cues: cue, ranking };
   });
   const ranked = fuseChunks(chunks, { sessions, phrasings }, options.isOwn);
-  return { ranked, chunks, sessions, phrasings, asked, measure, deeds };
+  return { ranked, chunks, sessions, phrasings, corpus, asked, measure, deeds };
 }
 
 /** The chunks that may answer, with those around them, and the deeds that match. */
