@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { makeAccount } from "../lib/account/account.ts";
-import { stillOpen } from "../lib/account/open.ts";
+import { failingLast, stillOpen } from "../lib/account/open.ts";
 import type { Row } from "../lib/hosts/session.ts";
 
 /** Returns rows, each on a line of its own, of words such as `user: yes`. */
@@ -13,8 +13,8 @@ function rowsOf(...said: string[]): Row[] {
   });
 }
 
-function command(line: number, target: string, result: string): Row {
-  const done = { who: "tool", tool: "Bash", kind: "command", outcome: "done", paths: [], input: target };
+function command(line: number, target: string, result: string, outcome = "done"): Row {
+  const done = { who: "tool", tool: "Bash", kind: "command", outcome, paths: [], input: target };
   return { ...done, line, target, result } as unknown as Row;
 }
 
@@ -105,4 +105,15 @@ test("what is open ends with the deed that does it, or with the user's next word
     { who: "user", text: "forget the invoice footer", line: 5 } as Row,
   ];
   expect(stillOpen(threads, rows).map(({ sources }) => sources)).toEqual([[3]]);
+});
+
+test("what fails is what failed when it was run last, by whatever wrapper", () => {
+  const failed = (line: number, target: string) => command(line, target, "Exit code 2", "failed");
+  const rows = [
+    failed(1, "make check"),
+    failed(2, "wrap bun run test"),
+    command(3, "bun run test", "12 pass"),
+    failed(4, "bun run lint"),
+  ];
+  expect(failingLast(rows)).toEqual(["make check", "bun run lint"]);
 });

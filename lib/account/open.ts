@@ -43,17 +43,21 @@ function endings(row: Row): string[] {
 /** Returns the commands that failed when they were run last, by program: options change from run to run. */
 export function failingLast(rows: readonly Row[]): string[] {
   const failing = new Map<string, string>();
+  const forget = (command: string) => {
+    failing.delete(findProgram(command));
+    // What was tried with a wrapper in front is run without it then.
+    for (const [program, failed] of failing) if (failed.endsWith(` ${command}`)) failing.delete(program);
+  };
   for (const row of rows) {
     if (row.who !== "tool" || row.kind !== "command") continue;
     const judged = judgeCommand(row);
     const commands = commandsIn(commandOrTarget(row));
     // A line fails with the last command that was begun. What came of a later run may be unknown, as of a server's.
-    if (judged.verdict === "passed" || judged.verdict === "ran")
-      for (const command of commands) failing.delete(findProgram(command));
+    if (judged.verdict === "passed" || judged.verdict === "ran") commands.forEach(forget);
     const last = commands.at(-1);
     if (judged.verdict !== "failed" || judged.isLooking || last === undefined) continue;
-    failing.delete(findProgram(last));
-    failing.set(findProgram(last), oneLine(last, COMMAND_CHARS));
+    forget(last);
+    failing.set(findProgram(last), last);
   }
-  return [...failing.values()];
+  return [...failing.values()].map((command) => oneLine(command, COMMAND_CHARS));
 }
