@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { z } from "zod";
 import { type ChatMessage, jsonCompleter, type SendChat } from "../lib/model/answers.ts";
+import { redact } from "../lib/redact/redact.ts";
 import { fuzzSeed, SOAK, seeded } from "./support/random.ts";
 
 const schema = z.object({ name: z.string().min(3), tags: z.array(z.string()) });
@@ -12,11 +13,12 @@ type Reply = Awaited<ReturnType<SendChat>>;
 /** Asks a model that gives these replies, and empty ones after them. */
 function scripted(...replies: Partial<Reply>[]) {
   const seen: ChatMessage[][] = [];
-  const complete = jsonCompleter(async (messages) => {
+  const send: SendChat = async (messages) => {
     seen.push(structuredClone(messages));
     const reply = replies.shift() ?? {};
     return { text: "", cut: false, model: "m", tokens: { input: 10, output: 5 }, usd: 0.5, ...reply };
-  });
+  };
+  const complete = jsonCompleter(send, redact);
   return { seen, ask: () => complete({ feature: "meta", system: "S", prompt: "P", schema }) };
 }
 

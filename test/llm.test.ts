@@ -5,6 +5,7 @@ import type { EmbeddingConfig, Environment, LlmConfig } from "../lib/config/conf
 import { jsonCompleter } from "../lib/model/answers.ts";
 import { chatSender, embedTexts } from "../lib/model/llm.ts";
 import { openSpendLedger, readSpendToday, type SpendLedger } from "../lib/model/spend.ts";
+import { redact } from "../lib/redact/redact.ts";
 import { fakeVector, type Reply, serverPerFile } from "./support/fake-openai.ts";
 import { temporaryHome } from "./support/home.ts";
 import { runCommand } from "./support/run.ts";
@@ -54,7 +55,7 @@ interface Asked {
 
 function ask(options: Asked = {}) {
   const { config, env = key, signal, system = "Answer in JSON.", prompt = "Name it." } = options;
-  const complete = jsonCompleter(chatSender({ config: llm(config), env, spend }));
+  const complete = jsonCompleter(chatSender({ config: llm(config), env, spend }), redact);
   return complete({ feature: "meta", system, prompt, schema, signal });
 }
 
@@ -247,7 +248,7 @@ test("the environment steers neither the host nor the headers", async () => {
     import { chatSender } from ${JSON.stringify(import.meta.resolve("../lib/model/llm.ts"))};
     import { openSpendLedger } from ${JSON.stringify(import.meta.resolve("../lib/model/spend.ts"))};
     const spend = openSpendLedger(${JSON.stringify(home)}, {});
-    const complete = jsonCompleter(chatSender({ config: ${JSON.stringify(llm())}, env: {}, spend }));
+    const complete = jsonCompleter(chatSender({ config: ${JSON.stringify(llm())}, env: {}, spend }), (text) => text);
     await complete({ feature: "meta", system: "s", prompt: "p", schema: z.object({ name: z.string() }) });`;
   const env = {
     ...process.env,

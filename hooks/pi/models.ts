@@ -85,18 +85,22 @@ function hostModel(model: PiModel, call: HostCall): NamedModel {
     name: modelName(model),
     async complete(request) {
       const { jsonCompleter } = await import("../../lib/model/answers.ts");
-      return await jsonCompleter(await hostSender(model, call))(request);
+      const { redactor } = await import("../../lib/redact/redact.ts");
+      const redact = redactor(call.config.settings.redact.extra);
+      return await jsonCompleter(await hostSender(model, call, redact), redact)(request);
     },
   };
 }
 
-async function hostSender(model: PiModel, { config, context, limits, purse }: HostCall): Promise<SendChat> {
+async function hostSender(
+  model: PiModel,
+  { config, context, limits, purse }: HostCall,
+  redact: (text: string) => string,
+): Promise<SendChat> {
   const { toCount, openSpendLedger, tokenUpperBound } = await import("../../lib/model/spend.ts");
-  const { redactor } = await import("../../lib/redact/redact.ts");
   const { settings, paths } = config;
   const llm = { ...limits, prices: readPrices(model, settings), apiKeyEnv: "", model: model.id };
   const spend = openSpendLedger(paths.home, { llm }, { purse });
-  const redact = redactor(settings.redact.extra);
   return async (messages, { feature, maxTokens, signal }) => {
     const input = messages.reduce((sum, { content }) => sum + tokenUpperBound(content), 0);
     const tokens = { input, output: maxTokens };

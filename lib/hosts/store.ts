@@ -4,7 +4,7 @@
  */
 
 import { isRecord, type JsonRecord } from "../base/json.ts";
-import type { Redactor } from "../redact/redact.ts";
+import { type Redactor, redactTexts } from "../redact/redact.ts";
 import type { openForeign, SqlDatabase } from "../store/sqlite.ts";
 
 /** Opens a database that another program writes: given, so that readers of rows load no SQLite. */
@@ -106,19 +106,11 @@ function cleanLine(line: JsonRecord, clean: Clean): JsonRecord {
 
 /** Redacts every text of a value, with the names around it. */
 function redacted(value: unknown, clean: Clean): unknown {
-  if (typeof value === "string" || typeof value !== "object" || value === null)
-    return redactedAlone(value, clean);
+  if (typeof value !== "object" || value === null) return redactTexts(value, clean);
   const text = clean(JSON.stringify(value));
   try {
-    return redactedAlone(JSON.parse(text), clean);
+    return redactTexts(JSON.parse(text), clean);
   } catch {
     return text; // a secret that was cut had part of the form
   }
-}
-
-function redactedAlone(value: unknown, clean: Clean): unknown {
-  if (typeof value === "string") return clean(value);
-  if (Array.isArray(value)) return value.map((each) => redactedAlone(each, clean));
-  if (!isRecord(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, redactedAlone(each, clean)]));
 }

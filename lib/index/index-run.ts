@@ -128,13 +128,9 @@ async function refine(options: RunOptions): Promise<TopicReport | string> {
     });
   }
   keepPaid(store.db, store.db.path);
-  const [{ refineTopics }, { redactor }] = await Promise.all([
-    import("./paid-work.ts"),
-    import("../redact/redact.ts"),
-  ]);
-  const redact = redactor(config.settings.redact.extra);
+  const { refineTopics } = await import("./paid-work.ts");
   return await runExclusively(options, "topics", (onProgress) =>
-    refineTopics({ store, complete, redact, signal, onProgress }),
+    refineTopics({ store, complete, signal, onProgress }),
   );
 }
 

@@ -278,7 +278,6 @@ function refuseText(run: EmbeddingRun, chunks: readonly PendingChunk[], error: S
 interface TopicOptions {
   store: Store;
   complete: CompleteJson;
-  redact: (text: string) => string;
   signal?: AbortSignal | undefined;
   onProgress?: ((done: number, total: number) => void) | undefined;
 }
@@ -335,7 +334,7 @@ export async function refineTopics(options: TopicOptions): Promise<TopicReport> 
 }
 
 async function refineBatch(
-  { store, complete, redact, signal }: TopicOptions,
+  { store, complete, signal }: TopicOptions,
   batch: readonly Untagged[],
   report: TopicReport,
 ): Promise<void> {
@@ -344,14 +343,14 @@ async function refineBatch(
   const forgotten = forgottenSoFar(store);
   const answer = await complete({
     feature: "topics",
-    ...topicsRequest(batch.map(({ content }) => redact(content))),
+    ...topicsRequest(batch.map(({ content }) => content)),
     maxTokens: MAX_TOKENS,
     signal,
   });
   addCost(report, answer);
   const given = answer.value.topics.flatMap(({ chunk, tags }) => {
     const tagged = batch[chunk - 1];
-    const topics = cleanTopics(tags, redact);
+    const topics = cleanTopics(tags);
     return tagged && topics.length > 0 ? [{ ...tagged, topics }] : [];
   });
   report.refined += storePaid(store, () => {
@@ -375,9 +374,9 @@ function storeTopics(
 }
 
 /** Cleans tags, which may not end the header's line or close its bracket. */
-function cleanTopics(tags: readonly string[], redact: (text: string) => string): string[] {
+function cleanTopics(tags: readonly string[]): string[] {
   const clean = tags.map((tag) =>
-    redact(tag)
+    tag
       .toLowerCase()
       .replace(/[\][\n\r,]+/g, " ")
       .trim(),

@@ -6,6 +6,7 @@
 import type { z } from "zod";
 import { SessionMemoryError } from "../base/errors.ts";
 import { parseRecord } from "../base/json.ts";
+import { type Redactor, redactTexts } from "../redact/redact.ts";
 
 /** Requests in all: the first and two re-prompts. */
 const ATTEMPTS = 3;
@@ -30,7 +31,7 @@ interface ChatReply {
   usd: number | null;
 }
 
-/** Sends messages to a model and returns its one reply; throws `MODEL_FAILED` when none came. */
+/** Sends messages to a model, redacted, and returns its one reply; throws `MODEL_FAILED` when none came. */
 export type SendChat = (
   messages: ChatMessage[],
   options: { feature: string; maxTokens: number; signal?: AbortSignal | undefined },
@@ -60,11 +61,14 @@ interface JsonAnswer<T> {
 export type CompleteJson = <T>(request: JsonRequest<T>) => Promise<JsonAnswer<T>>;
 
 /**
- * Makes a `CompleteJson` of anything that can send a chat. It throws `MODEL_FAILED` for a transport failure (at once) or three
+ * Makes a `CompleteJson` of anything that can send a chat; the texts of an answer are redacted. It throws `MODEL_FAILED` for a transport failure (at once) or three
  * malformed answers.
  */
-export function jsonCompleter(send: SendChat): CompleteJson {
-  return (request) => askForJson(send, request);
+export function jsonCompleter(send: SendChat, clean: Redactor): CompleteJson {
+  return async (request) => {
+    const answer = await askForJson(send, request);
+    return { ...answer, value: redactTexts(answer.value, clean) };
+  };
 }
 
 async function askForJson<T>(send: SendChat, request: JsonRequest<T>): Promise<JsonAnswer<T>> {

@@ -29,7 +29,7 @@ import { openSpendLedger, type Tokens, tokenUpperBound } from "./spend.ts";
 /** Returns the configured model, or undefined when config.json names none. */
 export async function configuredModel(config: Config): Promise<CompleteJson | undefined> {
   const send = await configuredSender(config);
-  return send && jsonCompleter(send);
+  return send && jsonCompleter(send, redactor(config.settings.redact.extra));
 }
 
 /** Returns a sender of chats to the configured model, if there is one. Its client is loaded only then: that costs five empty starts. */

@@ -87,7 +87,6 @@ export interface Material {
   entries: readonly Entry[];
   /** Those of them that the present meta does not know. */
   fresh: readonly Entry[];
-  clean: (text: string) => string;
   meta: SessionMeta | undefined;
   /** The meta of the session that this one continues, redacted. */
   origin: Summary | undefined;
@@ -112,25 +111,25 @@ export async function summarize(material: Material): Promise<(Summary & { model:
 
 async function byModel(complete: CompleteJson, material: Material): Promise<Summary & { model: string }> {
   const { metaRequest } = await import("../model/prompts.ts");
-  const { entries, fresh, clean, meta, outcome, options } = material;
+  const { entries, fresh, meta, outcome, options } = material;
   const goesOn = meta !== undefined && meta.model !== RULES && fresh.length < entries.length;
   const origin = goesOn ? undefined : material.origin;
   const { text: said } = conversationText(toRows((goesOn ? fresh : entries).filter(isSpoken)), {
     maxBytes: INPUT_MAX_BYTES,
   });
-  const text = origin ? `(goes on with another session)\n${previousText(origin, clean)}\n\n${said}` : said;
+  const text = origin ? `(goes on with another session)\n${previousText(origin)}\n\n${said}` : said;
   const answer = await complete({
     feature: "meta",
-    ...metaRequest(text, goesOn ? previousText(meta, clean) : undefined),
+    ...metaRequest(text, goesOn ? previousText(meta) : undefined),
     signal: options.signal,
   });
   Object.assign(outcome, { usd: answer.usd, usage: answer.usage, model: answer.model });
   const { name, description, summary, tags } = answer.value;
   return {
-    name: tidyName(clean(name)),
-    description: oneLine(clean(description), DESCRIPTION_CHARS),
-    summary: takeStart(clean(summary), SUMMARY_CHARS),
-    tags: [...new Set(tags.map((tag) => oneLine(clean(tag).toLowerCase(), TAG_CHARS)))].slice(0, TAGS_MAX),
+    name: tidyName(name),
+    description: oneLine(description, DESCRIPTION_CHARS),
+    summary: takeStart(summary, SUMMARY_CHARS),
+    tags: [...new Set(tags.map((tag) => oneLine(tag.toLowerCase(), TAG_CHARS)))].slice(0, TAGS_MAX),
     model: answer.model,
   };
 }
@@ -153,12 +152,9 @@ function byRule(material: Material): Summary {
   return isKept ? { ...made, name: meta.name } : made;
 }
 
-function previousText(
-  { name, description, summary, tags }: Summary,
-  clean: (text: string) => string,
-): string {
+function previousText({ name, description, summary, tags }: Summary): string {
   const text = `name: ${name}\ndescription: ${description}\nsummary: ${summary}\ntags: ${tags.join(", ")}`;
-  return takeStart(clean(text), PREVIOUS_MAX_CHARS);
+  return takeStart(text, PREVIOUS_MAX_CHARS);
 }
 
 export function isSpoken(entry: Entry): boolean {

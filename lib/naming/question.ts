@@ -57,7 +57,7 @@ export async function querySession(
   const checked = checkCitations(value.citations, value.confidence, textByLine(said));
   const file = (session.owner === undefined && placeOnDisk(session.file)) || session.id;
   return {
-    answer: defuse(clean(value.answer)),
+    answer: defuse(value.answer),
     confidence: checked.confidence,
     citations: checked.citations.map((citation) => ({ file, ...citation })),
     notes: [

@@ -8,7 +8,7 @@ import type { Entry, Session } from "../hosts/session.ts";
 import { redact } from "../redact/redact.ts";
 import { currentExclusion } from "../sessions/gate.ts";
 import { parentFile } from "../sessions/listing.ts";
-import { META_SCHEMA_VERSION, metaFile, RULES, readMeta, type SessionMeta } from "../sessions/meta.ts";
+import { META_SCHEMA_VERSION, metaFile, RULES, type SessionMeta } from "../sessions/meta.ts";
 import { exportMeta, isCurrent, readRecord, type SessionRecord, saveRecord } from "../sessions/record.ts";
 import { isStillVisible, visibleSessionAt } from "../sessions/sessions.ts";
 import { readTitles } from "../sessions/titles.ts";
@@ -127,14 +127,13 @@ async function makeMeta(
   const made = { meta: undefined, notes };
   if (!entries.some(isSpokenOrDone) || !isDue({ meta, fresh, asksModel }, options)) return made;
 
-  const origin = await readOriginMeta(session, entries, { ...options, rules });
+  const origin = await readOriginMeta(session, entries, options);
   const asked = { ...options, complete: asksModel ? complete : undefined };
-  const { clean } = rules;
-  const summary = await summarize({ session, entries, fresh, clean, meta, origin, outcome, options: asked });
+  const summary = await summarize({ session, entries, fresh, meta, origin, outcome, options: asked });
   if (asksModel && !options.signal?.aborted)
     notes.failedAt = outcome.error === undefined ? undefined : now().getTime();
   if (!summary) return made;
-  const name = clean(givenName(session, { noted, summary, rules }) ?? summary.name);
+  const name = rules.clean(givenName(session, { noted, summary, rules }) ?? summary.name);
   // A model that was there and had too little to go by is asked once there is enough.
   notes.isUnasked = summary.model === RULES && complete !== undefined && !asksModel;
   notes.newUsers = notes.isUnasked ? newUsers : 0;
@@ -184,7 +183,7 @@ function givenName(
 async function readOriginMeta(
   { file, machine }: Session,
   entries: readonly Entry[],
-  { paths, settings, dryRun, rules }: MetaOptions & { rules: Rules },
+  { paths, settings, dryRun }: MetaOptions,
 ): Promise<Summary | undefined> {
   // Another machine's path is a name here.
   if (machine !== undefined) return undefined;
@@ -193,13 +192,10 @@ async function readOriginMeta(
   const holdsItsRows = first !== undefined && startedAt !== undefined && first < startedAt;
   const origin = isAbsolute(forkedFrom) && !holdsItsRows ? visibleSessionAt(forkedFrom, paths) : undefined;
   if (!origin) return undefined;
-  const read = () => readMeta(metaFile(paths, origin)).meta;
+  const read = () => readRecord(paths, origin).meta;
   // Not waited for: whoever holds it may be waiting for this one.
   if (!dryRun && !read()) await indexMeta(origin, { paths, settings, lockWaitMs: 0 });
-  const meta = read();
-  if (!meta || [meta.name, meta.description, meta.summary].some(rules.hasText)) return undefined;
-  const { name, description, summary, tags } = meta;
-  return { name: rules.clean(name), description: rules.clean(description), summary, tags };
+  return read();
 }
 
 function assembled(

@@ -8,7 +8,6 @@ import type { Entry, Session } from "../hosts/session.ts";
 import { standingSentences } from "../language/standing.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import { type Notes, noteTaker } from "../model/configured-model.ts";
-import { redactor } from "../redact/redact.ts";
 import { currentExclusion } from "../sessions/gate.ts";
 import { isStillVisible, visibleSessionAt } from "../sessions/sessions.ts";
 import type { Store } from "../store/store.ts";
@@ -158,9 +157,9 @@ export async function runSteps(state: SessionMemoryState, options: Running): Pro
 /** Returns the part of a session that every step needs. */
 export function observing(
   { ledger, settings }: SessionMemoryState,
-  { settings: { timezone, redact }, append, complete, signal, rowIds }: Running,
+  { settings: { timezone }, append, complete, signal, rowIds }: Running,
 ): ObserveContext {
-  return { ledger, settings, timezone, redact: redactor(redact.extra), append, complete, signal, rowIds };
+  return { ledger, settings, timezone, append, complete, signal, rowIds };
 }
 
 function isDue({ entries, ledger, settings }: SessionMemoryState): boolean {

@@ -39,8 +39,6 @@ export interface ObserveContext {
   settings: ObserveSettings;
   /** IANA name. */
   timezone: string | undefined;
-  /** Redacts what is sent to the model, and its answer; entries are redacted. */
-  redact: (text: string) => string;
   /** Stores a record; called for each as soon as it is made. */
   append: (record: LedgerRecord) => void | Promise<void>;
   /** The model. Without one, rules observe. */

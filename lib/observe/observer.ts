@@ -31,8 +31,6 @@ import { observePrompt } from "./observe-rules.ts";
 interface Asking {
   memory: Memory;
   complete: CompleteJson;
-  /** Redacts what is sent, and the answer. */
-  redact: (text: string) => string;
   /** The standing rules of this project, with the ids by which they are replaced. */
   standing?: readonly { id: string; words: string }[] | undefined;
   signal?: AbortSignal | undefined;
@@ -81,17 +79,17 @@ export async function askReflector(
 
 /** Asks, and judges the answer. */
 async function ask<T, R extends object>(
-  { prompt, ...request }: JsonRequest<T>,
-  { complete, redact, signal }: Asking,
+  request: JsonRequest<T>,
+  { complete, signal }: Asking,
   accept: (value: T) => R | { refused: string },
 ): Promise<Answered<R>> {
   try {
-    const { value, model: by, tokens, usd } = await complete({ ...request, prompt: redact(prompt), signal });
+    const { value, model: by, tokens, usd } = await complete({ ...request, signal });
     const judged = accept(value);
     if ("refused" in judged) return { refused: judged.refused, isFailure: false, tokens, usd };
     return { taken: judged, by, tokens, usd };
   } catch (error) {
-    return { refused: redact(describeError(error)), isFailure: true, tokens: 0, usd: 0 };
+    return { refused: describeError(error), isFailure: true, tokens: 0, usd: 0 };
   }
 }
 
@@ -251,18 +249,11 @@ type OfferedReflection = z.infer<typeof reflectorAnswer>["observations"][number]
 /** Judges an observer's answer. */
 function acceptObservations(
   offered: readonly OfferedObservation[],
-  {
-    step,
-    memory,
-    redact,
-    standing = [],
-  }: Pick<Asking, "memory" | "redact" | "standing"> & {
-    step: ObservationStep;
-  },
+  { step, memory, standing = [] }: Pick<Asking, "memory" | "standing"> & { step: ObservationStep },
 ): StepNotes | { refused: string } {
   const hasWords = step.entries.some(isMessage);
   if (offered.length === 0 && hasWords) return { refused: "it observed nothing" };
-  const texts = offered.map(({ text }) => asLine(redact(text)));
+  const texts = offered.map(({ text }) => asLine(text));
   const wrong = textFault(texts, Math.max(ANSWER.leastTokens, estimateTokens(step.text) * ANSWER.share));
   if (wrong) return { refused: wrong };
   const dates = datesIn(step.text);
@@ -292,11 +283,11 @@ interface Merged {
 /** Judges a reflector's answer. */
 function acceptReflection(
   offered: readonly OfferedReflection[],
-  { memory, redact }: Pick<Asking, "memory" | "redact">,
+  { memory }: Pick<Asking, "memory">,
 ): Merged | { refused: string } {
   const live = new Map(memory.observations.map((observation) => [observation.id, observation]));
   if (offered.length === 0) return { refused: "it kept nothing" };
-  const texts = offered.map(({ text }) => asLine(redact(text)));
+  const texts = offered.map(({ text }) => asLine(text));
   const before = observationTokens(memory.observations);
   const wrong = textFault(texts, before);
   if (wrong) return { refused: wrong };

@@ -81,10 +81,10 @@ async function reflectByModel(
   ledger: Ledger,
   context: ObserveContext & { complete: CompleteJson; focus?: string | undefined },
 ): Promise<Pick<ReflectOutcome, "usd"> & Partial<ReflectOutcome> & { record?: ReflectedRecord }> {
-  const { complete, redact, signal, timezone, focus } = context;
+  const { complete, signal, timezone, focus } = context;
   const memory = foldLedger(ledger);
   const { askReflector } = await import("./observer.ts");
-  const answer = await askReflector({ memory, complete, redact, signal, focus });
+  const answer = await askReflector({ memory, complete, signal, focus });
   const { usd } = answer;
   if ("refused" in answer) {
     const what = answer.isFailure ? "failed" : "was not taken";

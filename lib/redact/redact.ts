@@ -4,6 +4,7 @@
  */
 
 import { SessionMemoryError } from "../base/errors.ts";
+import { isRecord } from "../base/json.ts";
 import { shortDigest } from "../base/text.ts";
 import { replaceSecrets } from "./secrets.ts";
 
@@ -69,6 +70,17 @@ function replaceOutsideMarkers(text: string, pattern: RegExp): string {
     done = marker.index + marker[0].length;
   }
   return result + replace(text.slice(done));
+}
+
+/** Redacts every text of a value, at any depth; the names of its keys stay. */
+export function redactTexts<T>(value: T, clean: Redactor): T {
+  const cleaned = (part: unknown): unknown => {
+    if (typeof part === "string") return clean(part);
+    if (Array.isArray(part)) return part.map(cleaned);
+    if (!isRecord(part)) return part;
+    return Object.fromEntries(Object.entries(part).map(([key, each]) => [key, cleaned(each)]));
+  };
+  return cleaned(value) as T;
 }
 
 const BEYOND_PRINTABLE = /[^\t\n -~]/;

@@ -81,7 +81,6 @@ export function observing(
     ledger: records,
     settings: defaultSettings().observe,
     timezone: "UTC",
-    redact,
     append: (record) => void records.push(record),
     when: "all",
     ...rest,
