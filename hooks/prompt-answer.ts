@@ -9,6 +9,7 @@ import { type JsonRecord, jsonOf, stringOf } from "../lib/base/json.ts";
 import { logEvent } from "../lib/base/output.ts";
 import { loadConfig } from "../lib/config/config.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
+import { redactor } from "../lib/redact/redact.ts";
 import type { Answer, Asked } from "./asked.ts";
 import { logFailure, readCommand, readSession, together } from "./hook.ts";
 
@@ -37,8 +38,8 @@ export async function tellActivity(asked: Asked, look: Look | undefined): Promis
   const deadline = Math.max(look.now + READING_MS, Date.now() + READING_MIN_MS);
   const reading = { paths, settings, current: look.viewer, look, deadline };
   const { text: news, problems, commit } = readUpdates(reading);
+  const { text } = injection(asked, news ?? undefined);
   for (const problem of problems) logEvent(paths.log, { event: "activity", ok: false, session, problem });
-  const text = news ?? undefined;
   return {
     text,
     delivered() {
@@ -58,8 +59,9 @@ export async function tellReferences(asked: Asked, maxChars?: number): Promise<A
   return injection(asked, isPossible ? await describeReferences(asked, maxChars) : undefined);
 }
 
-/** Returns a text to inject, which is logged once delivered. */
-export function injection({ session, paths }: Asked, text: string | undefined): Answer {
+/** Returns a text to inject, redacted, which is logged once delivered. */
+export function injection({ session, paths, settings }: Asked, said: string | undefined): Answer {
+  const text = said && redactor(settings.redact.extra)(said);
   const about = { event: "injected", ok: true, session: session.id, text };
   return { text, delivered: () => text !== undefined && logEvent(paths.log, about) };
 }

@@ -50,7 +50,6 @@ import { hasPromptsAlone } from "../lib/hosts/blocks.ts";
 import type { Host } from "../lib/hosts/host.ts";
 import { findHost } from "../lib/hosts/hosts.ts";
 import { olderInstalls } from "../lib/index/former-index.ts";
-import { redact } from "../lib/redact/redact.ts";
 import { fitting } from "../lib/sessions/gate.ts";
 import { projectKey } from "../lib/sessions/project.ts";
 import { heldShared } from "../lib/share/shared-sessions.ts";
@@ -135,7 +134,7 @@ async function forgetSessions(asked: ForgetRun): Promise<void> {
   const targets =
     words.length > 0 ? namedTargets(words, options) : targetsWhere({ project, before }, options);
   if (targets.length === 0 && before === undefined) {
-    const what = oneLine(redact(`project "${values.project}"`), 200);
+    const what = oneLine(`project "${values.project}"`, 200);
     throw new SessionMemoryError("NOT_FOUND", `Cannot forget ${what}: no stored data matches`, {
       hint: "to exclude it anyway, add it to exclude in config.json",
     });
@@ -286,8 +285,8 @@ function forgottenLines(
   values: ForgetRun["values"],
 ): string[] {
   const called = targets.map(({ id, agent, name }) => {
-    const title = name === undefined ? "" : ` "${oneLine(redact(name), NAME_MAX)}"`;
-    return `${oneLine(redact(id), 255)}${title}${agent === undefined ? "" : ` (${agent})`}`;
+    const title = name === undefined ? "" : ` "${oneLine(name, NAME_MAX)}"`;
+    return `${oneLine(id, 255)}${title}${agent === undefined ? "" : ` (${agent})`}`;
   });
   const what = values.pattern ? "what matches" : counted(targets.length, "session");
   const alone = targets.filter(({ archived }) => archived).length;

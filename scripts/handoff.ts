@@ -56,13 +56,13 @@ async function main({
   const [reference = ""] = words;
   const { session } = await findPlace(reference, { ...asking, subagents: values.subagents });
   const handed = readHandedOver(session, { paths, rules, maxBytes: Number.POSITIVE_INFINITY });
-  const page = handoffPage(handed, { maxChars, timezone: settings.timezone, clean: rules.clean });
+  const page = handoffPage(handed, { maxChars, timezone: settings.timezone });
   if (page === undefined) {
     throw new SessionMemoryError("NOT_FOUND", `Cannot hand over "${session.id}": nothing was said in it`, {
       hint: "session-memory session-reader --list shows the sessions that hold conversation",
     });
   }
-  const id = quoted(rules.clean(onMachine(shortId(session.id), session)));
+  const id = quoted(onMachine(shortId(session.id), session));
   const start = startLine(ownCommand("handoff").map(quoted).join(" "), id);
   const text = values.prompt ? `${REQUEST}\n\n${page}` : page;
   show({ session: { id: session.id, name: session.name ?? null, agent: session.agent }, page: text, start }, [

@@ -46,14 +46,12 @@ const SCRIPT = {
 const TOLD_SHOWN = 10; // a screen or two
 
 async function main(run: Run<typeof SCRIPT.flags>): Promise<void> {
-  const { values, paths, settings, rules, cwd, show } = run;
+  const { values, paths, settings, cwd, show } = run;
   if (values.n !== undefined && !values.told)
     throw usageError("Cannot use -n without --told", "try --told -n 3");
   if (values.told) {
-    const { clean } = rules; // rules made since it was told
     const told = readTold(paths.log).slice(-(values.n ?? TOLD_SHOWN));
-    const shown = told.map(({ at, session, text }) => ({ at, session: clean(session), text: clean(text) }));
-    show({ told: shown }, describeTold(shown, settings.timezone));
+    show({ told }, describeTold(told, settings.timezone));
     return;
   }
   // what cannot be carried over is a finding

@@ -99,7 +99,7 @@ async function reportOne(run: ReportRun, reference: string, options: ReportOptio
   const file = choosePlace(run, pageName(session.id));
   writeSession({ ...reported, overview: findOverview(dirname(file), options.paths) }, file, options);
   if (run.values.open) await openInBrowser(file, found.lines?.[0]?.from);
-  run.show({ pages: [{ session: sessionJson(session, options.rules), file }], overview: null }, [file]);
+  run.show({ pages: [{ session: sessionJson(session), file }], overview: null }, [file]);
 }
 
 /** Returns the name of our overview in a folder. */
@@ -133,7 +133,7 @@ async function reportMany(run: ReportRun, options: ReportOptions): Promise<void>
     const file = join(folder, pageName(session.id));
     linked.push(writeSession({ ...readReported({ session }, options), overview: OVERVIEW }, file, options));
     progress.update(i + 1, sessions.length);
-    return { session: sessionJson(session, options.rules), file };
+    return { session: sessionJson(session), file };
   });
   progress.end();
   const overview = join(folder, OVERVIEW);

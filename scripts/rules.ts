@@ -28,7 +28,6 @@ import {
 import { projectCalled } from "../lib/search/own-project.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { listSessions, projectDirectory } from "../lib/sessions/sessions.ts";
-import type { Rules } from "../lib/transcripts/rules.ts";
 import { readActiveBranch } from "../lib/transcripts/tree.ts";
 
 const USAGE = `\
@@ -59,15 +58,14 @@ const SCRIPT = {
 type RulesRun = Run<typeof SCRIPT.flags>;
 
 async function main(run: RulesRun): Promise<void> {
-  const { values, paths, settings, rules, show } = run;
+  const { values, paths, settings, show } = run;
   refuseTogether(values, "add", "drop", "markdown");
   if (values.add !== undefined) return await add(run, values.add);
   const found = await rulesOfAll(await storedFor(run), paths);
   if (values.drop !== undefined) return drop(run, found, values.drop);
   if (found.length === 0) note("no standing rules yet");
-  const style = { timezone: settings.timezone, rules };
-  const lines = values.markdown ? markdown(found, rules) : listing(found, style);
-  show({ rules: found.map((rule) => ruleJson(rule, rules)) }, lines);
+  const lines = values.markdown ? markdown(found) : listing(found, settings.timezone);
+  show({ rules: found.map(ruleJson) }, lines);
 }
 
 /** The newest sessions of a project that may be the caller's, where the host does not say which one calls. */
@@ -89,10 +87,10 @@ async function add({ paths, currentSession, rules, cwd, show }: RulesRun, given:
       : [read(resolveSession(currentSession, { paths, cwd, sessionOnly: true, exact: true }))];
   const kept =
     callers.length === 1 && callers[0] ? await keepWords(words, { ...callers[0], paths }) : undefined;
-  if (!kept) throw notKept(rules.clean(words), callers);
+  if (!kept) throw notKept(words, callers);
   const { mark, isNew } = kept;
   const rule = { mark, ids: [mark.id], isDropped: false };
-  show({ rules: [ruleJson(rule, rules)] }, [keptLine(rules.clean(mark.words), isNew)]);
+  show({ rules: [ruleJson(rule)] }, [keptLine(mark.words, isNew)]);
 }
 
 function notKept(words: string, callers: readonly { session: Session }[]): SessionMemoryError {
@@ -127,7 +125,7 @@ async function storedFor({ values, paths, cwd }: RulesRun): Promise<StoredStandi
   return { marks: marks.filter((mark) => isCalled(toSession(mark))), ends };
 }
 
-function drop({ paths, rules, show }: RulesRun, found: readonly StandingRule[], id: string): void {
+function drop({ paths, show }: RulesRun, found: readonly StandingRule[], id: string): void {
   const rule = found.find(({ ids }) => ids.includes(id));
   if (!rule) {
     throw new SessionMemoryError("NOT_FOUND", `Cannot end "${id.slice(0, 100)}": no rule has this id`, {
@@ -135,50 +133,43 @@ function drop({ paths, rules, show }: RulesRun, found: readonly StandingRule[], 
     });
   }
   if (!rule.isDropped) endRule(paths, { mark: rule.mark, at: new Date().toISOString() });
-  show({ rules: [ruleJson({ ...rule, isDropped: true }, rules)] }, [`ended: ${wordsIn(rule, rules)}`]);
+  show({ rules: [ruleJson({ ...rule, isDropped: true })] }, [`ended: ${quote(rule.mark.words)}`]);
 }
 
-function wordsIn({ mark }: StandingRule, { clean }: Rules): string {
-  return quote(clean(mark.words));
-}
-
-function* listing(
-  found: readonly StandingRule[],
-  { timezone, rules }: { timezone: string | undefined; rules: Rules },
-): Generator<string> {
+function* listing(found: readonly StandingRule[], timezone: string | undefined): Generator<string> {
   let last: string | undefined;
   for (const rule of found) {
     const { mark, supersededBy, isDropped } = rule;
-    if (mark.project !== last) yield `# ${unbroken(rules.clean(mark.project))}`;
+    if (mark.project !== last) yield `# ${unbroken(mark.project)}`;
     last = mark.project;
     const facts = [
       `by ${originOf(rule)}`,
       ...(supersededBy === undefined ? [] : [`superseded by ${supersededBy}`]),
       ...(isDropped ? ["ended"] : []),
     ];
-    yield `${mark.id}  ${wordsIn(rule, rules)} (${formatDay(mark, timezone)}${formatPlace(mark)}) ${facts.join("; ")}`;
+    yield `${mark.id}  ${quote(mark.words)} (${formatDay(mark, timezone)}${formatPlace(mark)}) ${facts.join("; ")}`;
   }
 }
 
-function markdown(found: readonly StandingRule[], { clean }: Rules): string[] {
-  return found.filter(holds).map(({ mark }) => `- ${clean(mark.words)}`);
+function markdown(found: readonly StandingRule[]): string[] {
+  return found.filter(holds).map(({ mark }) => `- ${mark.words}`);
 }
 
 function originOf({ mark: { by } }: StandingRule): string {
   return by === WORDS || by === AGENT ? by : "model";
 }
 
-function ruleJson(rule: StandingRule, { clean }: Rules) {
+function ruleJson(rule: StandingRule) {
   const { mark, supersededBy = null, isDropped } = rule;
   return {
     id: mark.id,
-    words: clean(mark.words),
-    project: clean(mark.project),
+    words: mark.words,
+    project: mark.project,
     session: { id: mark.sessionId, agent: mark.agent },
     line: mark.line,
     place: formatPlace(mark),
     origin: originOf(rule),
-    model: originOf(rule) === "model" ? clean(mark.by) : null,
+    model: originOf(rule) === "model" ? mark.by : null,
     supersededBy,
     dropped: isDropped,
     holds: holds(rule),

@@ -198,12 +198,12 @@ function rewoundIn(file: string, size: number, known?: KnownLines): LogStyle["is
 }
 
 async function printSession(run: Run<typeof FLAGS>, reference: string, request: Request): Promise<void> {
-  const { values, rules, asking, show } = run;
+  const { values, asking, show } = run;
   const found = await findPlace(reference, { ...asking, subagents: values.subagents });
   const { session, shared } = found;
   if (!shared && values.resume) {
     const { howToResume } = await import("../lib/sessions/listing.ts");
-    const resume = howToResume(session, rules);
+    const resume = howToResume(session);
     const about = resumeNote(session.agent);
     if (about !== undefined) note(about);
     return void show({ resume }, [resume]);
@@ -218,10 +218,10 @@ async function printSession(run: Run<typeof FLAGS>, reference: string, request: 
   const style = { ...request.style, isRewound, cwd: found.session.cwd };
   if (values.json) {
     const from = shared && { owner: shared.owner, machine: shared.machine };
-    const about = { ...sessionJson(session, rules), ...(shared && { id: shared.id, file: null, from }) };
+    const about = { ...sessionJson(session), ...(shared && { id: shared.id, file: null, from }) };
     return void show({ session: about, entries: rows.map((row) => rowJson(row, style)), skipped }, []);
   }
-  const head = sessionHeader(session, rules);
+  const head = sessionHeader(session);
   const page = { request, style, found, headChars: countPoints([head]) };
   show(undefined, [head, ...(values.outline ? await outlineOf(rows, page) : fitPage(rows, page))]);
 }

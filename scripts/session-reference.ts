@@ -103,13 +103,12 @@ export async function referenceContext(prompt: string, options: ReferenceOptions
   const references: ReferenceOutcome[] = [];
   const lines: string[] = [];
   const rules = readRules(options.paths.rules);
-  const { clean } = rules;
   for (const reference of findReferences(prompt)) {
     const { written } = reference;
     if (references.length >= REFERENCES_MAX) {
       references.push({ reference: written, outcome: "over_limit" });
       const most = `at most ${REFERENCES_MAX} references of one prompt are`;
-      lines.push(`${shownName(written, clean)} was not followed: ${most}.`);
+      lines.push(`${shownName(written)} was not followed: ${most}.`);
       continue;
     }
     const { outcome, lines: found } = await follow(reference, rules, options);
@@ -118,9 +117,7 @@ export async function referenceContext(prompt: string, options: ReferenceOptions
       ({ sessionId }) => sessionId !== undefined && sessionId === outcome.sessionId,
     );
     const isNew = !before || reference.question !== undefined || reference.ancestors > 0;
-    const [same, first = ""] = [outcome.reference, before?.reference].map((name = "") =>
-      shownName(name, clean),
-    );
+    const [same, first = ""] = [outcome.reference, before?.reference].map((name = "") => shownName(name));
     lines.push(...(isNew ? found : [`${same} is the session of ${first}.`]));
     references.push(outcome);
   }
@@ -134,7 +131,6 @@ interface Followed {
 
 async function follow(reference: Reference, rules: Rules, options: ReferenceOptions): Promise<Followed> {
   const { written, name } = reference;
-  const { clean } = rules;
   try {
     const remarks: string[] = [];
     const found = await resolve(name, {
@@ -148,9 +144,9 @@ async function follow(reference: Reference, rules: Rules, options: ReferenceOpti
   } catch (error) {
     if (!(error instanceof SessionMemoryError)) throw error;
     const candidates = (error.details.candidates ?? []) as Candidate[];
-    if (error.type === "NOT_FOUND" || error.type === "USAGE") return unknown(reference, candidates, clean);
+    if (error.type === "NOT_FOUND" || error.type === "USAGE") return unknown(reference, candidates);
     if (error.type !== "AMBIGUOUS") throw error;
-    const line = `${shownName(written, clean)} may mean several sessions: ${choiceList(candidates, clean)}. Use an id or a longer name.`;
+    const line = `${shownName(written)} may mean several sessions: ${choiceList(candidates)}. Use an id or a longer name.`;
     return { outcome: { reference: written, outcome: "ambiguous", candidates }, lines: [line] };
   }
 }
@@ -168,10 +164,10 @@ async function resolve(
 }
 
 /** Names only sessions that may really be meant. */
-function unknown({ written, name }: Reference, all: Candidate[], clean: (text: string) => string): Followed {
+function unknown({ written, name }: Reference, all: Candidate[]): Followed {
   const candidates = all.filter((candidate) => isLikeName(name, candidate.name ?? candidate.id));
-  const near = candidates.length > 0 ? `; near it: ${choiceList(candidates, clean)}` : "";
-  const line = `${shownName(written, clean)} means no known session${near}.`;
+  const near = candidates.length > 0 ? `; near it: ${choiceList(candidates)}` : "";
+  const line = `${shownName(written)} means no known session${near}.`;
   return { outcome: { reference: written, outcome: "not_found", candidates }, lines: [line] };
 }
 
@@ -192,7 +188,7 @@ async function describeLines(
     hasTool: options.hasTool ?? false,
     isVisited: !shared && isVisited(session, options.paths),
   };
-  const ask = askLine({ written, session }, asking, options.rules.clean);
+  const ask = askLine({ written, session }, asking);
   if (shared) return [...lines, ask];
   if (name === HAND_OVER && question === undefined) {
     const { handoffLines, readHandedOver } = await import("../lib/naming/handoff.ts");

@@ -22,7 +22,6 @@ import { takeFormerIndex } from "../index/former-index.ts";
 import { ensureIndex, withIndex } from "../index/freshness.ts";
 import { heldSessions } from "../index/held-sessions.ts";
 import { forgetProgress, readAllProgress } from "../index/index-state.ts";
-import { redact } from "../redact/redact.ts";
 import { forgetMetas } from "../sessions/record.ts";
 import { isBeginning } from "../sessions/references.ts";
 import type { Held } from "../sessions/resolve.ts";
@@ -169,7 +168,7 @@ export async function undoExclusion(
   const chosen = (key: ExcludeKey) => exclude[key].filter((entry) => isChosen(key, entry));
   const found = { sessions: chosen("sessions"), projects: chosen("projects"), patterns: chosen("patterns") };
   if (EXCLUDE_KEYS.every((key) => found[key].length === 0)) {
-    const message = `Cannot undo "${oneLine(redact(what), 200)}": config.json does not exclude it`;
+    const message = `Cannot undo "${oneLine(what, 200)}": config.json does not exclude it`;
     throw new SessionMemoryError("NOT_FOUND", message, { hint: "see exclude in config.json" });
   }
   if (dryRun) return found;

@@ -11,7 +11,6 @@ import type { Config, Paths } from "../config/config.ts";
 import type { Host } from "../hosts/host.ts";
 import { HOSTS, listMoments } from "../hosts/hosts.ts";
 import type { Agent, Session } from "../hosts/session.ts";
-import { redact } from "../redact/redact.ts";
 
 /** The runs of an event's hook. */
 export interface HookRuns {
@@ -59,8 +58,7 @@ export function* checkHooks(check: HookCheck): Generator<Finding> {
   const { log, paths, env, isConfigFine } = check;
   for (const { event, failures24h, lastError, goodSince } of log.runs) {
     const isMended =
-      goodSince >= failures24h ||
-      (isConfigFine && lastError?.includes(`Cannot use "${redact(paths.config)}"`));
+      goodSince >= failures24h || (isConfigFine && lastError?.includes(`Cannot use "${paths.config}"`));
     if (failures24h === 0 || isMended) continue;
     const times = failures24h === 1 ? "once" : `${failures24h} times`;
     yield warning(
@@ -154,7 +152,7 @@ function addRun(run: HookRuns, { at, row, now }: { at: string; row: JsonRecord; 
   if (row.ok !== false) run.goodSince++;
   else if (now.getTime() - Date.parse(at) < DAY_MS) {
     run.failures24h++;
-    run.lastError = truncate(redact(stringOf(row.error) ?? stringOf(row.problem) ?? "unknown"), ERROR_CHARS);
+    run.lastError = truncate(stringOf(row.error) ?? stringOf(row.problem) ?? "unknown", ERROR_CHARS);
     run.goodSince = 0;
   }
 }

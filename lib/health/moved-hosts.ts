@@ -10,7 +10,6 @@ import { isoTime } from "../hosts/format.ts";
 import type { Host } from "../hosts/host.ts";
 import { HOSTS } from "../hosts/hosts.ts";
 import { statUnpacked } from "../hosts/packed.ts";
-import { redact } from "../redact/redact.ts";
 import { findTranscripts, listStores } from "../sessions/found.ts";
 import type { TranscriptFile } from "../sessions/places.ts";
 import { readTailBytes } from "../sessions/titles.ts";
@@ -73,7 +72,7 @@ function describeMove(host: Host, { own, paths, now }: Look): string | undefined
   if (!newest || newest.at < Math.max(now, read + 2 * WEEK_MS) - WEEK_MS) return undefined;
   const age = (time: number) => formatAge((now - time) / 1000);
   const last = read > 0 ? `the newest session read is ${age(read)} old` : "no session of it is read";
-  return `${host.name} wrote ${age(newest.at)} ago, ${last}: ${redact(newest.file)}`;
+  return `${host.name} wrote ${age(newest.at)} ago, ${last}: ${newest.file}`;
 }
 
 function writtenMs(file: string): number {

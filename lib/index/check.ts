@@ -10,7 +10,7 @@ import { DAY_MS } from "../base/time.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { HOSTS } from "../hosts/hosts.ts";
 import type { Session } from "../hosts/session.ts";
-import { countRedactions, redact } from "../redact/redact.ts";
+import { countRedactions } from "../redact/redact.ts";
 import { setAsideIn } from "../store/carry-over.ts";
 import { allIndexes, IS_OWN, indexBytes, openStore, type Store } from "../store/store.ts";
 import { countFailed, vectorSource } from "./chunk-vectors.ts";
@@ -55,7 +55,7 @@ export function checkIndex(check: IndexCheck): CheckedIndex {
     findings.push(info(what, "run embed of the release before this one, then of this one; or delete it"));
   }
   for (const folder of olderInstalls(paths)) {
-    const what = `an older session-memory is installed, which does not know what was forgotten row by row: ${redact(folder)}`;
+    const what = `an older session-memory is installed, which does not know what was forgotten row by row: ${folder}`;
     findings.push(warning(what, "run session-memory setup, or remove it"));
   }
   if (behind.sessions > 0) {
@@ -121,7 +121,7 @@ function* checkSources(states: readonly IndexProgress[]): Generator<Finding> {
     ({ status, chunkCount }) => status === "partial" && chunkCount >= SESSION_CHUNKS_MAX,
   );
   if (cut.length > 0) {
-    const ids = cut.slice(0, NAMED_MAX).map(({ id }) => redact(id));
+    const ids = cut.slice(0, NAMED_MAX).map(({ id }) => id);
     const named = [...ids, ...(cut.length > NAMED_MAX ? ["…"] : [])].join(", ");
     const what = `${counted(cut.length, "session")} over ${SESSION_CHUNKS_MAX} chunks, of which only the newest are searchable: ${named}`;
     yield info(what, "session-memory session-reader <session> reads all of it");

@@ -45,7 +45,6 @@ interface HandoffOptions {
   /** IANA name. */
   timezone: string | undefined;
   /** Redacts a text. */
-  clean: (text: string) => string;
 }
 
 /** A part of the account, with its heading on the page and the word before each of its lines elsewhere. */
@@ -91,12 +90,12 @@ export function readHandedOver(
 /** Returns the page; undefined where nothing was said. */
 export function handoffPage(handed: HandedOver, options: HandoffOptions): string | undefined {
   const { session, rows, account } = handed;
-  const { maxChars, clean } = options;
+  const { maxChars } = options;
   const said = rows.filter((row): row is Said => row.who === "user" || row.who === "assistant");
   if (said.length === 0) return undefined;
   const head = [LABEL, headLine({ session, rows: said }, options)];
   const [first] = account.asked;
-  const tail = [...lastExchange(said, { first, maxChars }), "", ...places(session, clean)];
+  const tail = [...lastExchange(said, { first, maxChars }), "", ...places(session)];
   const sections = makeSections(handed, lastSaid(said));
   const room = maxChars - countPoints([...head, ...tail]);
   const lines = fitSections(sections, room, ({ title }) => ({ head: ["", `## ${title}`], lead: "- " }));
@@ -125,14 +124,14 @@ function at({ line: number, text }: Pick<Said, "line" | "text">, max?: number): 
 
 function headLine(
   { session, rows }: Pick<HandedOver, "session" | "rows">,
-  { timezone, clean }: Pick<HandoffOptions, "timezone" | "clean">,
+  { timezone }: Pick<HandoffOptions, "timezone">,
 ): string {
   const { name, agent, cwd } = session;
   const times = [rows[0], rows.at(-1)].flatMap((row) => row?.at ?? []);
   const [from, to = from] = times.map((at) => formatMinute(at, timezone));
-  const shown = (text: string) => quoteName(oneLine(clean(text), ITEM_CHARS));
+  const shown = (text: string) => quoteName(oneLine(text, ITEM_CHARS));
   const facts = [
-    `Session ${name === undefined ? "" : `${line(clean(name))} `}(${shown(displayId(session))})`,
+    `Session ${name === undefined ? "" : `${line(name)} `}(${shown(displayId(session))})`,
     agent,
     ...(cwd === undefined ? [] : [`in ${shown(cwd)}`]),
     ...(from === undefined ? [] : [from === to ? from : `${from} to ${to}`]),
@@ -287,8 +286,8 @@ function lastSaid(said: readonly Said[]): Said[] {
 }
 
 /** Returns where the rest can be read. */
-function places(session: Session, clean: HandoffOptions["clean"]): string[] {
-  const id = quoted(oneLine(clean(displayId(session)), ITEM_CHARS));
+function places(session: Session): string[] {
+  const id = quoted(oneLine(displayId(session), ITEM_CHARS));
   const command = (name: string) => ownCommand(name).map(quoted).join(" ");
   return [
     PLACES,

@@ -281,7 +281,7 @@ async function askForSlug(
     return slug;
   } catch (error) {
     const { log = resolvePaths(process.env).log } = options;
-    const reason = redact(describeError(error));
+    const reason = describeError(error);
     options.warn?.(reason);
     logEvent(log, { event: "slug", ok: false, level: "warning", reason, fallback: "no model's slug" });
     return undefined;

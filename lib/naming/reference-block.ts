@@ -52,7 +52,7 @@ interface FoundRow {
   text: string;
 }
 
-interface Style extends Pick<Rules, "clean" | "hasText"> {
+interface Style extends Pick<Rules, "hasText"> {
   /** @default the system's own */
   timezone: string | undefined;
 }
@@ -69,26 +69,25 @@ export function referenceBlock(lines: readonly string[], maxChars: number = BLOC
 /** Returns the lines about one session. */
 export function sessionLines(
   { written, session, meta, answer }: Mentioned,
-  { timezone, clean, hasText }: Style,
+  { timezone, hasText }: Style,
 ): string[] {
-  const line = (text: string, max: number) => oneLine(clean(text), max);
   // A meta file may be older than what is excluded.
   const shown = (text = "") => (hasText(text) ? "" : text);
   const name = shown(meta?.name ?? session.name);
   const updated = formatMinute(session.updatedAt, timezone);
   const lines = [
-    `${line(written, NAME_CHARS)} is ${name === "" ? "(no name)" : quote(line(name, NAME_CHARS))} · ${session.agent} · ${quoteName(line(session.id, 255))} · updated ${updated}`,
+    `${oneLine(written, NAME_CHARS)} is ${name === "" ? "(no name)" : quote(oneLine(name, NAME_CHARS))} · ${session.agent} · ${quoteName(oneLine(session.id, 255))} · updated ${updated}`,
   ];
   if (meta) {
     const [description, summary] = [shown(meta.description), shown(meta.summary)];
     const tags = meta.tags.filter((tag) => !hasText(tag));
     if (!repeats(description, [summary, name]))
-      lines.push(`- description: ${quote(line(description, DESCRIPTION_CHARS))}`);
+      lines.push(`- description: ${quote(oneLine(description, DESCRIPTION_CHARS))}`);
     if (!repeats(summary, [name]))
-      lines.push(`- summary: ${quote(line(summary.replace(/\n+/g, " / "), SUMMARY_CHARS))}`);
-    if (tags.length > 0) lines.push(`- tags: ${quote(line(tags.join(", "), TAGS_CHARS))}`);
+      lines.push(`- summary: ${quote(oneLine(summary.replace(/\n+/g, " / "), SUMMARY_CHARS))}`);
+    if (tags.length > 0) lines.push(`- tags: ${quote(oneLine(tags.join(", "), TAGS_CHARS))}`);
   } else lines.push("- no description of it yet");
-  return answer ? [...lines, ...answerLines(answer, { session, line })] : lines;
+  return answer ? [...lines, ...answerLines(answer, session)] : lines;
 }
 
 /** Returns whether a text says no more than one of others does, cut or not. */
@@ -116,10 +115,9 @@ interface Asking {
 export function askLine(
   { written, session }: Pick<Mentioned, "written" | "session">,
   { hasModel, hasTool, isVisited }: Asking,
-  clean: Style["clean"],
 ): string {
   const ways = [
-    ...(hasModel ? [`${shownName(written, clean)}: <question> in a prompt`] : []),
+    ...(hasModel ? [`${shownName(written)}: <question> in a prompt`] : []),
     ...(hasTool ? ["query_session"] : []),
   ];
   if (ways.length > 0 && !isVisited) return `- to ask more: ${ways.join(", or ")}`;
@@ -129,40 +127,37 @@ export function askLine(
   return `- to read more: ${command} ${id}${searched}`;
 }
 
-function answerLines(
-  { question, answer, found, problem }: AnsweredQuestion,
-  { session, line }: { session: Session; line: (text: string, max: number) => string },
-): string[] {
-  const asked = `- asked: ${line(question, QUESTION_CHARS)}`;
+function answerLines({ question, answer, found, problem }: AnsweredQuestion, session: Session): string[] {
+  const asked = `- asked: ${oneLine(question, QUESTION_CHARS)}`;
   if (found && found.rows.length > 0) {
     const rows = found.rows.map(
-      ({ line: at, who, text }) => `- L${at} ${who}: ${quote(line(text, FOUND_CHARS))}`,
+      ({ line: at, who, text }) => `- L${at} ${who}: ${quote(oneLine(text, FOUND_CHARS))}`,
     );
     const certainty = found.isCertain ? "" : " (nothing certain)";
     return [asked, `- not answered by a model; rows that search finds in it${certainty}:`, ...rows];
   }
-  if (!answer) return [asked, `- not answered: ${line(problem ?? "", QUESTION_CHARS)}`];
+  if (!answer) return [asked, `- not answered: ${oneLine(problem ?? "", QUESTION_CHARS)}`];
   return [
     asked,
-    `- answer (confidence ${answer.confidence}): ${quote(line(answer.text, ANSWER_CHARS))}`,
+    `- answer (confidence ${answer.confidence}): ${quote(oneLine(answer.text, ANSWER_CHARS))}`,
     ...answer.citations.map(
       (cited) =>
-        `- ${quoteName(line(session.file, 300))}:${cited.line} ${quote(line(cited.excerpt, EXCERPT_CHARS))}`,
+        `- ${quoteName(oneLine(session.file, 300))}:${cited.line} ${quote(oneLine(cited.excerpt, EXCERPT_CHARS))}`,
     ),
   ];
 }
 
 /** Names sessions that a reference may mean. */
-export function choiceList(choices: readonly Candidate[], clean: Style["clean"]): string {
+export function choiceList(choices: readonly Candidate[]): string {
   return choices
     .map(({ id, agent, name, ageSeconds }) => {
-      const called = name === undefined ? "" : ` ${quote(shownName(name, clean))}`;
-      return `${quoteName(oneLine(clean(id), 255))}${called} (${agent}, ${formatAge(ageSeconds)} ago)`;
+      const called = name === undefined ? "" : ` ${quote(shownName(name))}`;
+      return `${quoteName(oneLine(id, 255))}${called} (${agent}, ${formatAge(ageSeconds)} ago)`;
     })
     .join("; ");
 }
 
 /** Returns a name, or a reference as it was written, on one short line. */
-export function shownName(name: string, clean: Style["clean"]): string {
-  return oneLine(clean(name), NAME_CHARS);
+export function shownName(name: string): string {
+  return oneLine(name, NAME_CHARS);
 }

@@ -18,7 +18,7 @@ import { findName } from "../sessions/record.ts";
 import type { Held, Shared } from "../sessions/resolve.ts";
 import { hasConversation, identifySession, projectTest, visibleAmong } from "../sessions/sessions.ts";
 import { lastTime } from "../sessions/titles.ts";
-import { type Rules, readRules } from "../transcripts/rules.ts";
+import { readRules } from "../transcripts/rules.ts";
 
 const LINE_MAX_CHARS = 400;
 const AGE_MAX_MS = 14 * DAY_MS;
@@ -70,9 +70,7 @@ export async function welcomeLine(
     if (!(at >= now - AGE_MAX_MS)) break;
     const told = await about();
     if (!told || told.id === id) continue;
-    return hasDigest && at > now - FIRST_LOOK_MS
-      ? undefined
-      : formatLine(told, (now - at) / 1000, readRules(paths.rules));
+    return hasDigest && at > now - FIRST_LOOK_MS ? undefined : formatLine(told, (now - at) / 1000);
   }
   return undefined;
 }
@@ -135,12 +133,11 @@ function describedBy(
   return told.map((text) => text.replace(/(?<![.!?…])$/, ".")).join(" ");
 }
 
-function formatLine({ id, name, said }: About, ageSeconds: number, rules: Rules): string {
-  const shown = (text = "") => (rules.hasText(text) ? "" : rules.clean(text));
-  const called = quote(oneLine(shown(name) || id, NAME_CHARS));
+function formatLine({ id, name, said = "" }: About, ageSeconds: number): string {
+  const called = quote(oneLine(name || id, NAME_CHARS));
   const before = `${FOREIGN_LABEL} the last session in this project was ${called} (${formatAge(ageSeconds)} ago)`;
   const command = ownCommand("session-reader").map(quoted).join(" ");
   const after = ` Read on: ${command} ${quoted(shortId(id))} --outline`;
-  const sentence = oneLine(shown(said), LINE_MAX_CHARS - [...before, ...after].length - QUOTES_CHARS - 2);
+  const sentence = oneLine(said, LINE_MAX_CHARS - [...before, ...after].length - QUOTES_CHARS - 2);
   return sentence === "" ? `${before}.${after}` : `${before}: ${quote(sentence)}${after}`;
 }

@@ -188,15 +188,11 @@ export async function standingText(
     ({ mark }) => mark.sessionId !== id && (since === "" || mark.at > since),
   );
   if (heard.length === 0) return undefined;
-  const [{ readRules }, { fit }] = await Promise.all([
-    import("../transcripts/rules.ts"),
-    import("../base/fit.ts"),
-  ]);
-  const { clean } = readRules(paths.rules);
+  const { fit } = await import("../base/fit.ts");
   const isSaid = await instructionsTest(cwd);
   const untold = heard.filter(({ mark }) => !isSaid(mark.words));
   const blocks = untold.slice(0, MOST.lines).map(({ mark }, rank) => {
-    const words = quote(oneLine(clean(mark.words), WORDS_CHARS));
+    const words = quote(oneLine(mark.words, WORDS_CHARS));
     return { rank, forms: [[`- ${words} (${formatDay(mark, timezone)}${formatPlace(mark)})`]] };
   });
   const head = headed("Standing Rules", LABEL);
@@ -210,10 +206,8 @@ export async function describeKept(
   cwd: string,
   paths: PathsWithRules,
 ): Promise<string[]> {
-  const { readRules } = await import("../transcripts/rules.ts");
-  const { clean } = readRules(paths.rules);
   const kept = (await rulesHolding(cwd, paths)).filter((rule) => ids.some((id) => rule.ids.includes(id)));
-  return kept.map(({ mark }) => keptLine(clean(mark.words)));
+  return kept.map(({ mark }) => keptLine(mark.words));
 }
 
 /** Returns the line that says that a rule was kept, or held already. */

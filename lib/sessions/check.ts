@@ -9,7 +9,6 @@ import type { Host } from "../hosts/host.ts";
 import { HOSTS } from "../hosts/hosts.ts";
 import { canUnpack, UNPACKING } from "../hosts/packed.ts";
 import type { Session } from "../hosts/session.ts";
-import { redact } from "../redact/redact.ts";
 import { unfitLine, unfitProjects } from "./exclusions.ts";
 import { findTranscripts } from "./found.ts";
 import { damagedMetas } from "./meta.ts";
@@ -52,7 +51,7 @@ function* checkTranscripts(
       .filter(({ file }) => names.test(basename(file)))
       .map(({ file }) => join(dirname(file), basename(file).replace(names, shown)));
     for (const place of new Set(places.filter((place, i) => places.indexOf(place) !== i)))
-      yield warning(`${what}: ${redact(place)}`, remedy);
+      yield warning(`${what}: ${place}`, remedy);
   }
   if (compresses && !canUnpack()) {
     const packed = sessions.filter((session) => session.agent === agent && !statPath(session.file)).length;
@@ -65,6 +64,6 @@ function* checkTranscripts(
     );
     const more = others.length > 0 ? ` (and ${counted(others.length, "more like this")})` : "";
     const what = `the transcript of a session of ${name} is empty: `;
-    if (first) yield info(what + redact(first.file) + more, emptiedWhy);
+    if (first) yield info(what + first.file + more, emptiedWhy);
   }
 }

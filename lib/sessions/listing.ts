@@ -67,17 +67,17 @@ function listingCells(
   { rules, timezone }: Pick<ListStyle, "rules" | "timezone">,
 ): string[] {
   const { id, agent, cwd = "?", updatedAt, size } = session;
-  const line = (text: string) => oneLine(rules.clean(text), PATH_MAX);
+  const line = (text: string) => oneLine(text, PATH_MAX);
   const date = formatMinute(updatedAt, timezone);
   const place = [onMachine(shortId(id), session), agent, cwd].map(line);
-  return [date, showTitle(session, rules), ...place, `${formatSize(size)}${marks(session, rules)}`];
+  return [date, showTitle(session, rules), ...place, `${formatSize(size)}${marks(session)}`];
 }
 
 /** Says what of a session is left, where its transcript is gone, and which session it was forked or restored from. */
-function marks({ file, archived }: Session, rules: Rules): string {
+function marks({ file, archived }: Session): string {
   if (hasPromptsAlone(file)) return " (prompts alone)";
   const origin = originId(file);
-  const from = origin === undefined ? "" : ` (from ${oneLine(rules.clean(shortId(origin)), PATH_MAX)})`;
+  const from = origin === undefined ? "" : ` (from ${oneLine(shortId(origin), PATH_MAX)})`;
   return archived ? `${from} (archive)` : from;
 }
 
@@ -98,7 +98,7 @@ interface ListStyle {
 }
 
 export function listingLines(sessions: readonly Session[], style: ListStyle): Line[] {
-  const { columns, rules } = style;
+  const { columns } = style;
   const cells = sessions.map((session) => listingCells(session, style));
   const rows =
     columns === undefined
@@ -108,7 +108,7 @@ export function listingLines(sessions: readonly Session[], style: ListStyle): Li
           columns,
         );
   return rows.flatMap((row, i) => {
-    const resume = style.resume ? resumeLine(sessions[i] as Session, rules) : undefined;
+    const resume = style.resume ? resumeLine(sessions[i] as Session) : undefined;
     if (resume === undefined) return [row];
     const about = resumeNote((sessions[i] as Session).agent);
     const parts = [`   ${resume}`, ...(about === undefined ? [] : [`  # ${about}`])];
@@ -116,15 +116,15 @@ export function listingLines(sessions: readonly Session[], style: ListStyle): Li
   });
 }
 
-export function listedJson(session: Session, { rules, resume }: Pick<ListStyle, "rules" | "resume">) {
+export function listedJson(session: Session, { resume }: Pick<ListStyle, "resume">) {
   const { size, archived } = session;
   const kept = hasPromptsAlone(session.file) ? { promptsAlone: true } : archived ? { archived } : {};
-  const listed = { ...sessionJson(session, rules), size, ...kept };
+  const listed = { ...sessionJson(session), size, ...kept };
   if (!resume) return listed;
   const about = resumeNote(session.agent);
   return {
     ...listed,
-    resume: resumeLine(session, rules) ?? null,
+    resume: resumeLine(session) ?? null,
     ...(about === undefined ? {} : { resumeNote: about }),
   };
 }
@@ -181,9 +181,9 @@ export function commandToGoOn(
 }
 
 /** Returns the command that goes on with a session, as a line to print. */
-function resumeLine(session: Session, { clean }: Rules): string | undefined {
+function resumeLine(session: Session): string | undefined {
   const command = commandToGoOn(session);
-  return command === undefined ? undefined : oneLine(clean(command), PATH_MAX);
+  return command === undefined ? undefined : oneLine(command, PATH_MAX);
 }
 
 /**
@@ -191,10 +191,10 @@ function resumeLine(session: Session, { clean }: Rules): string | undefined {
  *
  * @throws {SessionMemoryError} `NOT_FOUND` where no host of this machine can.
  */
-export function howToResume(session: Session, rules: Rules): string {
-  const command = resumeLine(session, rules);
+export function howToResume(session: Session): string {
+  const command = resumeLine(session);
   if (command !== undefined) return command;
-  const id = oneLine(rules.clean(shortId(session.id)), PATH_MAX);
+  const id = oneLine(shortId(session.id), PATH_MAX);
   throw new SessionMemoryError("NOT_FOUND", `Cannot go on with ${id}: no host here can`, {
     hint: "leave out --resume to read it",
   });
@@ -202,7 +202,7 @@ export function howToResume(session: Session, rules: Rules): string {
 
 /** Returns a session's name, or the words it began with in quotes: an id alone says nothing of what it was about. */
 function showTitle({ name, file }: Session, rules: Rules): string {
-  if (name !== undefined) return oneLine(rules.clean(name), TITLE_MAX);
+  if (name !== undefined) return oneLine(name, TITLE_MAX);
   const words = firstWords(file, rules);
   return words === undefined ? "" : `"${oneLine(words, TITLE_MAX - 2)}"`;
 }

@@ -12,7 +12,6 @@ import { oneLine } from "../base/text.ts";
 import { formatAge } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import type { LineRange, Session, SessionKey } from "../hosts/session.ts";
-import { redact } from "../redact/redact.ts";
 import { findTranscripts } from "./found.ts";
 import { agentByPlace, cleanName, metaFile, readMeta, type SessionMeta } from "./meta.ts";
 import type { TranscriptFile } from "./places.ts";
@@ -348,7 +347,7 @@ function notFound(
 ): SessionMemoryError {
   const reason = found && "reason" in found ? found.reason : undefined;
   const candidates = found && "near" in found ? describeCandidates(found.near, found.paths) : [];
-  const reference = oneLine(redact(wanted), reason === undefined ? NAME_SHOWN : Number.POSITIVE_INFINITY);
+  const reference = oneLine(wanted, reason === undefined ? NAME_SHOWN : Number.POSITIVE_INFINITY);
   const message = [`Cannot find session "${reference}"`, reason].filter(Boolean).join(": ");
   return new SessionMemoryError("NOT_FOUND", message, {
     details: { reference, candidates },
@@ -360,7 +359,7 @@ function describeCandidates(sessions: readonly Session[], paths: PathsWithRules)
   return sessions.map((session) => {
     const name = findName(session, paths);
     return {
-      id: oneLine(redact(session.id), ID_SHOWN),
+      id: oneLine(session.id, ID_SHOWN),
       agent: session.agent,
       name: name === undefined ? undefined : safe(name),
       ageSeconds: Math.max(
@@ -381,5 +380,5 @@ function joinCandidates(candidates: readonly Candidate[]): string {
 }
 
 function safe(text: string): string {
-  return oneLine(redact(text), NAME_SHOWN);
+  return oneLine(text, NAME_SHOWN);
 }
