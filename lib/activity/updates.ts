@@ -155,7 +155,6 @@ function newestFirst(changed: readonly Sighting[], until: number): (Sighting & {
 /** Reads what the sessions of a view did, and renders it. */
 export function renderUpdates(view: View, { settings, maxChars, since, deadline }: DigestOptions): Updates {
   const rules = exclusionBy(settings);
-  const show: Show = (text, max) => oneLine(rules.clean(text), max);
   const { viewer, now, marks } = view;
   const { activities: read, problems } = readActivities(view.sessions, {
     marks,
@@ -172,10 +171,10 @@ export function renderUpdates(view: View, { settings, maxChars, since, deadline 
   const news = active
     .map((each, i) => ({ ...each, session: described[i] ?? each.session }))
     .filter(({ session }) => rules.admits(session))
-    .map((each) => toNews(each, { viewer, now, show, rules }))
+    .map((each) => toNews(each, { viewer, now, rules }))
     .sort((a, b) => (a.latest < b.latest ? 1 : -1));
   const near = news.some(({ edited, tried }) => edited.length + tried.length > 0)
-    ? findOverlaps(news, { view, since, show, rules })
+    ? findOverlaps(news, { view, since, rules })
     : [];
   const overlaps = near.filter(({ isTried }) => !isTried);
   const text = renderDigest(
@@ -198,8 +197,6 @@ export function renderUpdates(view: View, { settings, maxChars, since, deadline 
   };
 }
 
-type Show = (text: string, max: number) => string;
-
 /**
  * Sessions that have only read files so far are reported later, with what they do then: they are looked at when they change.
  * While another session tries to edit a file of the viewer's, the viewer's edits go on to count as made since it looked.
@@ -216,7 +213,7 @@ function markSeen(view: View, activities: readonly SessionActivity[], isOwnKept:
 
 function toNews(
   { session, did, isHeadless = false }: SessionActivity,
-  { viewer, now, show, rules }: Pick<View, "viewer" | "now"> & { show: Show; rules: Rules },
+  { viewer, now, rules }: Pick<View, "viewer" | "now"> & { rules: Rules },
 ): News {
   const called = session.name === undefined || rules.hasText(session.name) ? undefined : session.name;
   const latest = pastTime(did.latest) ?? session.updatedAt;
@@ -224,12 +221,12 @@ function toNews(
   const here = session.owner === undefined ? directoryHere(session) : projectDirectories(viewer.cwd)[0];
   const top = here === undefined ? undefined : projectDirectories(here)[0];
   const absolute = (path: string) => (here === undefined ? path : resolve(here, path));
-  const shown = (path: string) => show(pathWithin(absolute(path), [top, session.cwd]), PATH_MAX);
-  const said = (row: Said | undefined) => (row ? show(row.text, TEXT_MAX) : null);
+  const shown = (path: string) => oneLine(pathWithin(absolute(path), [top, session.cwd]), PATH_MAX);
+  const said = (row: Said | undefined) => (row ? oneLine(row.text, TEXT_MAX) : null);
   const edited = [...new Set([...did.edited.keys()].map(absolute))];
   const activity: Activity = {
     id: session.id,
-    name: show(shownName(session, called), NAME_MAX),
+    name: oneLine(shownName(session, called), NAME_MAX),
     agent: session.agent,
     ageSeconds: secondsSince(latest, now),
     messages: did.messages,
@@ -276,7 +273,7 @@ function activityIn(news: NewsOf, look: Look, since: Date | undefined): SessionA
 
 function findOverlaps(
   news: readonly News[],
-  { view, since, show, rules }: { view: View; since: Date | undefined; show: Show; rules: Rules },
+  { view, since, rules }: { view: View; since: Date | undefined; rules: Rules },
 ): (Overlap & { isTried: boolean })[] {
   const { viewer, now, marks } = view;
   if (viewer.file === undefined) return [];
@@ -292,7 +289,7 @@ function findOverlaps(
   return news.flatMap(({ activity: { id, name }, edited, tried }) =>
     [...edited, ...tried].flatMap((path, i) => {
       if (!own.has(path)) return [];
-      const file = show(pathWithin(path, [top, viewer.cwd]), PATH_MAX);
+      const file = oneLine(pathWithin(path, [top, viewer.cwd]), PATH_MAX);
       const ageSeconds = secondsSince(own.get(path), now);
       return [{ id, name, file, ageSeconds, isTried: i >= edited.length }];
     }),

@@ -29,6 +29,7 @@ import { archivePlace, hostedTranscripts, type TranscriptFile } from "../session
 import { openForeign } from "../store/sqlite.ts";
 import { isBusy } from "../store/storage-errors.ts";
 import { recordTest } from "../transcripts/forgotten.ts";
+import { shownText } from "../transcripts/rules.ts";
 import { secretMemory } from "../transcripts/secret-rows.ts";
 import type { Source } from "./copies.ts";
 import { type CopyFor, type CopyWriter, copyWriter, rulesVersion } from "./copy-writer.ts";
@@ -192,7 +193,7 @@ function copySession(store: OpenStore, session: StoredSession, copying: CopyingO
     ...{ source, rules, after: isKnown ? last : undefined, isKnown },
     ...{ hasSecrets: note?.secrets === true, title: isKnown ? numberOf(note?.title) : undefined },
   });
-  const place = rules.clean(file) === file && !rules.hasText(file) ? file : undefined;
+  const place = shownText(file, rules) === file ? file : undefined;
   const isShort = Buffer.byteLength(reading.last ?? "") <= LAST_MAX;
   const facts = {
     changed: reading.isWhole ? session.changed : 0,

@@ -31,7 +31,7 @@ import { findMachine } from "../sessions/places.ts";
 import { mayShowShared, pulledSessions, sharedBy } from "../sessions/pulled.ts";
 import { readRepositories } from "../store/repositories.ts";
 import { type Store, tendIndexes } from "../store/store.ts";
-import { readRules } from "../transcripts/rules.ts";
+import { readRules, shownText } from "../transcripts/rules.ts";
 import { withAftermath } from "./aftermath.ts";
 import type { Blamed, Verdict } from "./blame.ts";
 import type { FindScope } from "./finds.ts";
@@ -402,11 +402,9 @@ function oncePerSession<T>(ask: (session: IndexedSession) => T): (session: Index
 
 /** Returns what gives a session's name: its meta file's, else its host's as it was when it was indexed. Opens no transcript. */
 function namer(paths: Config["paths"]): (session: IndexedSession) => string | undefined {
-  const { hasText, clean } = readRules(paths.rules);
-  return (session) => {
-    const name = sharedBy(session) ? session.name : (readName(session, paths) ?? session.name);
-    return name === undefined || hasText(name) ? undefined : clean(name);
-  };
+  const rules = readRules(paths.rules);
+  return (session) =>
+    shownText(sharedBy(session) ? session.name : (readName(session, paths) ?? session.name), rules);
 }
 
 function maxCharsFor({ maxChars, mode = "rows", context = 0 }: SearchRequest): number {

@@ -13,6 +13,7 @@ import type { Config, Paths, Settings } from "../config/config.ts";
 import { HOSTS } from "../hosts/hosts.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import type { Row } from "../hosts/session.ts";
+import { redactTexts } from "../redact/redact.ts";
 import { keepCopyList } from "../sessions/copy-list.ts";
 import { filesLike } from "../sessions/found.ts";
 import { currentExclusion, type Exclusion } from "../sessions/gate.ts";
@@ -23,6 +24,7 @@ import { openDatabase, type SqlDatabase } from "../store/sqlite.ts";
 import { isUnused, otherIndexes, readFact, removeDatabase, type Store, writeFact } from "../store/store.ts";
 import { rowTexts } from "../transcripts/calls.ts";
 import { makeKeys } from "../transcripts/forgotten.ts";
+import { shownText } from "../transcripts/rules.ts";
 import { openIndex } from "./freshness.ts";
 import { hostId, toIndexedSession } from "./index-state.ts";
 import { ROW_COLUMNS, toStored } from "./stored-rows.ts";
@@ -179,7 +181,7 @@ function takeSessions(from: SqlDatabase, { paths, settings }: Omit<Taking, "dryR
   for (const stored of sessions) {
     const { number, id: storedId, file, ...facts } = toIndexedSession(stored);
     const id = hostId(storedId);
-    const [name, cwd, project] = [facts.name, facts.cwd, facts.project].map((fact) => kept(fact, rules));
+    const [name, cwd, project] = [facts.name, facts.cwd, facts.project].map((fact) => shownText(fact, rules));
     const session = { ...facts, id, name, cwd, project };
     const target = archivePlace(paths, session);
     if (
@@ -205,10 +207,6 @@ function takeSessions(from: SqlDatabase, { paths, settings }: Omit<Taking, "dryR
   keepCopyList(paths);
 }
 
-function kept(text: string | undefined, { hasText, clean }: Exclusion): string | undefined {
-  return text === undefined || hasText(text) ? undefined : clean(text);
-}
-
 /** Returns a row as it may be kept; undefined for one that is forgotten or holds an excluded text. */
 function keptRow(row: Row, agent: string, rules: Exclusion): Row | undefined {
   const { clean, hasText, isForgotten } = rules;
@@ -216,15 +214,6 @@ function keptRow(row: Row, agent: string, rules: Exclusion): Row | undefined {
   const keys = isForgotten && makeKeys({ kind: row.who, at: row.at, text }, agent, rules);
   if (keys && isForgotten(keys.time) && (row.who === "tool" || keys.words().some(isForgotten)))
     return undefined;
-  const cleaned: Row =
-    row.who === "tool"
-      ? {
-          ...row,
-          target: clean(row.target),
-          input: clean(row.input),
-          result: clean(row.result),
-          paths: row.paths.map((path) => clean(path)),
-        }
-      : { ...row, text: clean(row.text) };
+  const cleaned = redactTexts(row, clean);
   return rowTexts(cleaned).some(hasText) || rowTexts(row).some(hasText) ? undefined : cleaned;
 }

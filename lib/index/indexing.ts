@@ -19,6 +19,7 @@ import { hostTitle } from "../sessions/titles.ts";
 import { noteRepositories, repositoriesState } from "../store/repositories.ts";
 import type { Store } from "../store/store.ts";
 import { readHead } from "../transcripts/head.ts";
+import { shownText } from "../transcripts/rules.ts";
 import { removeExcluded } from "./forget-rows.ts";
 import {
   applyExclude,
@@ -136,7 +137,7 @@ async function noteProjects({
     const [id, cwd] = [hostId(String(row.id)), String(row.cwd)];
     return noted.has(id) || findMachine(String(row.file), paths) !== undefined ? [] : [{ id, cwd }];
   });
-  const isShown = (text: string) => !rules.hasText(text) && rules.clean(text) === text;
+  const isShown = (text: string) => shownText(text, rules) === text;
   const out = settings.exclude.projects.map((entry) => ({ id: "", cwd: paths.expand(entry) }));
   const there = [...ran, ...out].flatMap(({ id, cwd }) => {
     const live = isAbsolute(cwd) ? placeOf(cwd).live : undefined;
@@ -237,8 +238,8 @@ function sessionFacts(run: IndexingRun, session: Session, head: Head | undefined
   };
 }
 
-function shownFacts({ rules: { clean, hasText } }: IndexingRun, facts: Partial<Session>): Partial<Session> {
-  const shown = (text: string | undefined) => (text === undefined || hasText(text) ? undefined : clean(text));
+function shownFacts({ rules }: IndexingRun, facts: Partial<Session>): Partial<Session> {
+  const shown = (text: string | undefined) => shownText(text, rules);
   const { name, cwd, project } = facts;
   return { ...facts, name: shown(name), cwd: shown(cwd), project: shown(project) };
 }

@@ -13,7 +13,7 @@ import { exportMeta, isCurrent, readRecord, type SessionRecord, saveRecord } fro
 import { isStillVisible, visibleSessionAt } from "../sessions/sessions.ts";
 import { readTitles } from "../sessions/titles.ts";
 import { readHead } from "../transcripts/head.ts";
-import type { Rules } from "../transcripts/rules.ts";
+import { type Rules, shownText } from "../transcripts/rules.ts";
 import { readActiveBranch } from "../transcripts/tree.ts";
 import {
   fail,
@@ -133,7 +133,7 @@ async function makeMeta(
   if (asksModel && !options.signal?.aborted)
     notes.failedAt = outcome.error === undefined ? undefined : now().getTime();
   if (!summary) return made;
-  const name = rules.clean(givenName(session, { noted, summary, rules }) ?? summary.name);
+  const name = givenName(session, { noted, summary, rules }) ?? summary.name;
   // A model that was there and had too little to go by is asked once there is enough.
   notes.isUnasked = summary.model === RULES && complete !== undefined && !asksModel;
   notes.newUsers = notes.isUnasked ? newUsers : 0;
@@ -173,7 +173,7 @@ function givenName(
 ): string | undefined {
   const titles = readTitles(session);
   const given = titles.given ?? noted.given ?? (summary.model === RULES ? titles.title : undefined);
-  return given === undefined || rules.hasText(given) ? undefined : given;
+  return shownText(given, rules);
 }
 
 /**

@@ -85,7 +85,7 @@ function markerFor(session: Session, paths: PathsWithRules): Mark | undefined {
   const { agent, id: sessionId, startedAt = "" } = session;
   const at = { project: clean(sessionProject(place) ?? cwd), cwd: clean(cwd), file: clean(session.file) };
   return ({ line, at: time = startedAt }, { id, kind = "rule", names = "", words, by }) => {
-    const said = cutToLine(clean(words));
+    const said = cutToLine(words);
     const own = id ?? makeId([sessionId, String(line), said]);
     return { agent, sessionId, id: own, line, at: time, ...at, words: said, by, kind, names };
   };

@@ -12,7 +12,7 @@ import { isOpen, MARKS, type Memory } from "../observe/observations.ts";
 import { holds, type StandingRule } from "../observe/standing-rules.ts";
 import type { SessionMeta } from "../sessions/meta.ts";
 import { callText, cutInside, describeInside, outcomeWord } from "../transcripts/log.ts";
-import type { Rules } from "../transcripts/rules.ts";
+import { type Rules, shownText } from "../transcripts/rules.ts";
 import { type Tally, tally } from "../transcripts/tally.ts";
 import { escapeHtml, type Html, htmlPage, pageLink } from "./html.ts";
 
@@ -94,8 +94,8 @@ function isRepeated(title: string, description: string): boolean {
 }
 
 /** A filter for texts that never passed the reader: "" for what is missing or excluded, else redacted. */
-function shownBy({ clean, hasText }: Rules): (text: string | undefined) => string {
-  return (text = "") => (hasText(text) ? "" : clean(text));
+function shownBy(rules: Rules): (text: string | undefined) => string {
+  return (text) => shownText(text, rules) ?? "";
 }
 
 /** Returns the page of a session with these facts. */
@@ -112,7 +112,7 @@ export function sessionPage(reported: ReportedSession, facts: PageFacts, style: 
   ];
   return htmlPage({
     title: facts.title,
-    session: style.rules.clean(reported.session.id),
+    session: shownBy(style.rules)(reported.session.id),
     body: body.filter(Boolean).join("\n"),
   });
 }
@@ -172,7 +172,7 @@ function standingHtml({ standing }: ReportedSession, { rules }: PageStyle): Html
   const items = standing.map((rule) => {
     const { mark, isDropped } = rule;
     const state = isDropped ? " (ended)" : holds(rule) ? "" : " (superseded)";
-    return `<li dir="auto">${escapeHtml(rules.clean(mark.words))}${state} ${placeHtml(mark.line)}</li>`;
+    return `<li dir="auto">${escapeHtml(shownText(mark.words, rules) ?? "")}${state} ${placeHtml(mark.line)}</li>`;
   });
   return listHtml("Standing rules", items);
 }

@@ -29,6 +29,7 @@ import {
 } from "../store/state.ts";
 import { isStorageError } from "../store/storage-errors.ts";
 import type { Store } from "../store/store.ts";
+import { shownText } from "../transcripts/rules.ts";
 
 import { currentExclusion, type Exclusion } from "./gate.ts";
 import {
@@ -98,12 +99,10 @@ export function recordKey({ agent, id }: SessionKey): string {
 export function withNames(sessions: readonly Session[], paths: PathsWithRules): Session[] {
   if (sessions.length === 0) return [];
   const reader = startReading(paths);
-  const { clean, hasText } = reader.rules;
   const known = storedRecords(paths, sessions);
   return sessions.map((session, i) => {
     const { meta, title } = refreshed(session, known[i], reader);
-    const own = session.name === undefined || hasText(session.name) ? undefined : clean(session.name);
-    return { ...session, name: own ?? meta?.name ?? title };
+    return { ...session, name: shownText(session.name, reader.rules) ?? meta?.name ?? title };
   });
 }
 
@@ -272,14 +271,13 @@ function withGiven(stored: SessionRecord, meta: SessionMeta | undefined): Progre
 /** Redacts what is stored, and leaves out what is excluded by itself or with its session. */
 function visibleFields(
   { id, file, title, meta }: SessionIdentity & Partial<Pick<SessionRecord, "title" | "meta">>,
-  { rules: { clean, hasText, admits } }: Reader,
+  { rules }: Reader,
 ): Pick<SessionRecord, "title" | "meta"> {
   const name = meta?.name ?? title;
-  if (!admits({ id, file, name, cwd: meta?.cwd })) return { title: undefined, meta: undefined };
-  const shown = title === undefined ? undefined : cleanName(clean(title));
+  if (!rules.admits({ id, file, name, cwd: meta?.cwd })) return { title: undefined, meta: undefined };
   return {
-    title: shown === undefined || hasText(shown) ? undefined : shown,
-    meta: meta && scrub(meta, hasText).removed === 0 ? cleanMeta(meta, clean) : undefined,
+    title: cleanName(shownText(title, rules) ?? ""),
+    meta: meta && scrub(meta, rules.hasText).removed === 0 ? cleanMeta(meta, rules.clean) : undefined,
   };
 }
 

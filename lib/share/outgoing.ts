@@ -23,7 +23,7 @@ import { findMachine } from "../sessions/places.ts";
 import { folderInProject, projectDirectories, projectLookup, projectOrigin } from "../sessions/project.ts";
 import { type SqlRow, textOf } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
-import { readRules } from "../transcripts/rules.ts";
+import { readRules, shownText } from "../transcripts/rules.ts";
 import { sessionCleaner } from "../transcripts/transcript.ts";
 import { batchesBy } from "./hub.ts";
 import { DOCUMENT_MAX_BYTES, EXCHANGE_MAX_ROWS } from "./hub-schema.ts";
@@ -76,9 +76,7 @@ export function outgoing({ config, exclusion }: { config: Config; exclusion: Exc
       audience: session.audience,
       project: session.project,
       parent_id: session.parentId ?? null,
-      folder: sent(folderInProject(session.cwd) ?? "", sending)
-        .slice(0, FOLDER_MAX)
-        .toWellFormed(),
+      folder: shownText(folderInProject(session.cwd), sending) ?? "".slice(0, FOLDER_MAX).toWellFormed(),
       started_at: session.startedAt ?? null,
       updated_at: session.updatedAt,
       lines: stored.flatMap(({ rows }) => rows).findLast(({ who }) => who !== "tool")?.line ?? 0,
@@ -93,8 +91,8 @@ export function outgoing({ config, exclusion }: { config: Config; exclusion: Exc
 function readDerived({ hostId: id, agent, ...session }: LocalSession, config: Config, sending: Sending) {
   const { clean, hasText } = sending;
   const { meta } = readMeta(metaFile(config.paths, { id, agent }));
-  const text = (given: string) => withinBytes(sent(given, sending), TEXT_MAX_BYTES);
-  const line = (given: string) => sent(given, sending).slice(0, NAME_MAX).toWellFormed();
+  const text = (given: string) => withinBytes(shownText(given, sending) ?? "", TEXT_MAX_BYTES);
+  const line = (given: string) => (shownText(given, sending) ?? "").slice(0, NAME_MAX).toWellFormed();
   const { records } = readLedgerFile(ledgerFile(config.paths, id));
   // a character is at most four bytes
   const observations = renderObservations(records, { maxChars: DOCUMENT_MAX_BYTES / 4 });
@@ -110,11 +108,6 @@ function readDerived({ hostId: id, agent, ...session }: LocalSession, config: Co
       : null,
     observations: lines ? withinBytes(lines.map(clean).join("\n"), DOCUMENT_MAX_BYTES) : null,
   };
-}
-
-/** Returns a text as it is sent: cleaned, and nothing of one that is kept out. */
-function sent(text: string, { clean, hasText }: Sending): string {
-  return hasText(text) ? "" : clean(text);
 }
 
 /** The most bytes of a UTF-16 unit in JSON: `\u0000`. */

@@ -60,6 +60,14 @@ function compileRules({ patterns, forgotten }: Exclude, extra: readonly string[]
   };
 }
 
+/** Returns a text redacted; undefined for none, and for one that is excluded. */
+export function shownText(
+  text: string | undefined,
+  { clean, hasText }: Pick<Rules, "clean" | "hasText">,
+): string | undefined {
+  return text === undefined || hasText(text) ? undefined : clean(text);
+}
+
 let own: Rules | undefined;
 
 /** Returns the rules without config.json. */
