@@ -11,8 +11,10 @@ export interface Block<T extends Line | string = string> {
 }
 
 interface Budget<T extends Line | string> {
-  /** Code points, line ends included. */
+  /** The most code points, line ends included. */
   maxChars: number;
+  /** Measures lines. @default by code points */
+  size?: (lines: readonly T[]) => number;
   /** Returns the lines that stand for `count` neighbours that are left out. */
   gap: (count: number) => readonly T[];
 }
@@ -21,9 +23,12 @@ interface Budget<T extends Line | string> {
  * Returns the lines of as many blocks as fit, by rank and in their shortest form, which then grow as far as there is room. What
  * is left out is counted where it stood.
  */
-export function fit<T extends Line | string>(blocks: readonly Block<T>[], { maxChars, gap }: Budget<T>): T[] {
+export function fit<T extends Line | string>(
+  blocks: readonly Block<T>[],
+  { maxChars, size = countPoints, gap }: Budget<T>,
+): T[] {
   const chosen: (readonly T[] | undefined)[] = blocks.map(() => undefined);
-  const gapCost = (count: number) => (count === 0 ? 0 : countPoints(gap(count)));
+  const gapCost = (count: number) => (count === 0 ? 0 : size(gap(count)));
   let left = maxChars - gapCost(blocks.length);
   const ranked = [...blocks.entries()].sort(([, a], [, b]) => a.rank - b.rank);
   for (const [i, { forms }] of ranked) {
@@ -33,7 +38,7 @@ export function fit<T extends Line | string>(blocks: readonly Block<T>[], { maxC
     const next = chosen.findIndex((shown, at) => at > i && shown !== undefined);
     const after = (next === -1 ? blocks.length : next) - i - 1;
     const gaps = gapCost(before) + gapCost(after) - gapCost(before + 1 + after);
-    const cost = countPoints(form) + gaps;
+    const cost = size(form) + gaps;
     if (cost > left) break;
     left -= cost;
     chosen[i] = form;
@@ -43,7 +48,7 @@ export function fit<T extends Line | string>(blocks: readonly Block<T>[], { maxC
     for (const [i, { forms }] of ranked) {
       const [form, now] = [forms[shorter - 1], chosen[i]];
       if (form === undefined || now === undefined || now !== forms[shorter]) continue;
-      const cost = countPoints(form) - countPoints(now);
+      const cost = size(form) - size(now);
       if (cost > left) continue;
       left -= cost;
       chosen[i] = form;

@@ -4,97 +4,91 @@
  * hold what it quotes.
  */
 
+import { fit } from "../base/fit.ts";
 import { counted, folded, withoutMiddle } from "../base/text.ts";
 import type { Row } from "../hosts/session.ts";
 import { isFunctionWord } from "../language/words.ts";
 import { callText } from "../transcripts/log.ts";
 
-/** Shares of the limit where not all fits, given out in this order; what one leaves over goes to the end of the conversation. */
-const SHARES = { head: 0.15, summaries: 0.25, relevant: 0.35 };
-/** No single message takes more than this part of the limit. */
+/** Shares of the limit where not all fits; what one does not need is the others'. */
+const SHARES = { head: 0.15, summaries: 0.25, relevant: 0.35, end: 0.25 };
+/** No single message takes more than this part of the limit, unless all fits. */
 const MESSAGE_SHARE = 1 / 8;
-/** Rows tried for the relevant share. */
-const RELEVANT_MAX = 200;
 
 interface ConversationOptions {
   maxBytes: number;
   /** True if each message begins with its line of the transcript: `L812 User: …`. @default {false} */
   lines?: boolean;
-  /** The relevance of a row to the question; 0 for none. */
+  /** The relevance of a row to the question, 0 for none. Calls are shown only where one is asked. */
   relevance?: ((row: Row) => number) | undefined;
 }
 
-/** Renders a conversation's rows, and counts the messages that were left out. */
+/** Renders a conversation's rows, and counts those that were left out. */
 export function conversationText(
   all: readonly Row[],
-  options: ConversationOptions,
-): { text: string; omitted: number } {
-  const rows = all.filter((row) => row.who === "tool" || row.text.trim() !== "");
-  const shown = choose(rows, options);
-  const parts: string[] = [];
-  let [gap, omitted] = [0, 0];
-  for (const index of [...rows.keys(), rows.length]) {
-    const text = shown.get(index);
-    if (text === undefined && index < rows.length) {
-      if (rows[index]?.who !== "tool") gap++;
-      continue;
-    }
-    if (gap > 0) parts.push(`[… ${counted(gap, "message")} left out …]`);
-    if (text !== undefined) parts.push(text);
-    [omitted, gap] = [omitted + gap, 0];
-  }
-  return { text: parts.join("\n\n"), omitted };
-}
-
-/** Returns the rows that are shown, by their position, rendered; no others are, however many there are. */
-function choose(
-  rows: readonly Row[],
   { maxBytes, lines, relevance }: ConversationOptions,
-): Map<number, string> {
-  const shown = new Map<number, string>();
-  let left = maxBytes;
-  const part = Math.floor(maxBytes * MESSAGE_SHARE);
-  const take = (indexes: Iterable<number>, share: number, { isUnbroken = false, most = part } = {}) => {
-    let budget = Math.min(left, share);
-    for (const index of indexes) {
-      const row = rows[index];
-      if (!row || shown.has(index)) continue;
-      const text = rendered(row, { lines, most });
-      const bytes = Buffer.byteLength(text) + 2;
-      if (bytes > budget && isUnbroken) return;
-      if (bytes > budget) continue;
-      shown.set(index, text);
-      budget -= bytes;
-      left -= bytes;
-    }
+): { text: string; omitted: number } {
+  const rows = all.filter((row) => (row.who === "tool" ? relevance : row.text.trim()));
+  const most = Math.floor(maxBytes * MESSAGE_SHARE);
+  const cut = new Map(rows.map((row) => [row, rendered(row, { lines, most })]));
+  const ranks = rankRows(cut, relevance);
+  const blocks = [...cut].map(([row, text]) => ({
+    rank: ranks.get(row) ?? Number.MAX_VALUE,
+    forms: relevance
+      ? [
+          [rendered(row, { lines }), ""],
+          [text, ""],
+        ]
+      : [[text, ""]],
+  }));
+  const marks = new Map<string, number>();
+  const gap = (count: number) => {
+    const mark = `[… ${counted(count, "entry", "entries")} left out …]`;
+    marks.set(mark, count);
+    return [mark, ""];
   };
-  // Calls are shown only where they are asked for.
-  if (relevance) take(rows.keys(), maxBytes, { isUnbroken: true, most: Number.POSITIVE_INFINITY });
-  if (relevance && shown.size === rows.length) return shown;
-  shown.clear();
-  left = maxBytes;
-  const of = (isWanted: (who: Row["who"]) => boolean) =>
-    rows.flatMap(({ who }, index) => (isWanted(who) ? [index] : []));
-  take(of((who) => who === "user").slice(0, 1), maxBytes * SHARES.head);
-  take(of((who) => who === "summary").toReversed(), maxBytes * SHARES.summaries);
-  if (relevance) take(mostRelevant(rows, relevance), maxBytes * SHARES.relevant);
-  take(of((who) => who !== "tool").toReversed(), left, { isUnbroken: true });
-  return shown;
+  const fitted = fit(blocks, { maxChars: maxBytes + 2, size: countBytes, gap });
+  return {
+    text: fitted.slice(0, -1).join("\n"),
+    omitted: fitted.reduce((sum, line) => sum + (marks.get(line) ?? 0), 0),
+  };
 }
 
-function mostRelevant(rows: readonly Row[], relevance: (row: Row) => number): number[] {
-  return rows
-    .map((row, index) => ({ index, score: relevance(row) }))
-    .filter(({ score }) => score > 0)
-    .toSorted((a, b) => b.score - a.score)
-    .slice(0, RELEVANT_MAX)
-    .map(({ index }) => index);
+function countBytes(lines: readonly string[]): number {
+  return lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0);
+}
+
+/** Ranks rows so that each part of the conversation has its share of whatever room there is. */
+function rankRows(
+  texts: ReadonlyMap<Row, string>,
+  relevance: (row: Row) => number = () => 0,
+): Map<Row, number> {
+  const rows = [...texts.keys()];
+  const scored = rows.map((row) => ({ row, score: relevance(row) })).filter(({ score }) => score > 0);
+  const parts: [share: number, rows: Row[]][] = [
+    [SHARES.head, rows.filter(({ who }) => who === "user").slice(0, 1)],
+    [SHARES.summaries, rows.filter(({ who }) => who === "summary").reverse()],
+    [SHARES.relevant, scored.sort((a, b) => b.score - a.score).map(({ row }) => row)],
+    [SHARES.end, rows.filter(({ who }) => who !== "tool").reverse()],
+  ];
+  const ranks = new Map<Row, number>();
+  for (const [share, part] of parts) {
+    let rank = 0;
+    for (const row of part) {
+      rank += Buffer.byteLength(texts.get(row) ?? "") / share;
+      ranks.set(row, Math.min(rank, ranks.get(row) ?? rank));
+    }
+  }
+  return ranks;
 }
 
 const SPEAKERS = { user: "User", assistant: "Assistant", summary: "Summary of what came before" };
 
 /** Renders a row in some bytes: a call with its whole input, where that is not limited, and its result, which has a line of its own. */
-function rendered(row: Row, { lines, most }: { lines: boolean | undefined; most: number }): string {
+function rendered(
+  row: Row,
+  { lines, most = Number.POSITIVE_INFINITY }: { lines: boolean | undefined; most?: number },
+): string {
   const onLine = (line: number, text: string) => (lines ? `L${line} ${text}` : text);
   if (row.who !== "tool")
     return onLine(row.line, `${SPEAKERS[row.who]}: ${shortened(row.text.trim(), most)}`);

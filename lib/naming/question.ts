@@ -62,7 +62,7 @@ export async function querySession(
     citations: checked.citations.map((citation) => ({ file, ...citation })),
     notes: [
       ...(value.answer === NOT_IN_SESSION ? [] : checked.notes),
-      ...(omitted > 0 ? [`${omitted} messages of the session were left out to fit`] : []),
+      ...(omitted > 0 ? [`${omitted} entries of the session were left out to fit`] : []),
     ],
     ...{ usd, tokens },
   };
