@@ -3,6 +3,7 @@ import type { Entry, ToolCall } from "../lib/hosts/session.ts";
 import { spokenText } from "../lib/language/speech.ts";
 import { isCircumstantial, summarizeByRule } from "../lib/naming/meta-words.ts";
 import { nameByRule } from "../lib/naming/naming.ts";
+import { toRows } from "../lib/transcripts/calls.ts";
 
 const place = { line: 1, nth: 0, offset: 0, end: 0 };
 const user = (text: string): Entry => ({ ...place, kind: "user", text });
@@ -144,13 +145,13 @@ const named: [string, Entry[], string | undefined][] = [
 ];
 
 test.each(named)("nameByRule() %s", (_, entries, name) => {
-  expect(nameByRule(entries)).toBe(name);
+  expect(nameByRule(toRows(entries))).toBe(name);
 });
 
 test("a name is at most ten words and eighty characters and ends on no punctuation", () => {
   const long =
     "investigate internationalization_of_the_configuration_subsystem_wide_defaults, because every translator complains about placeholders!";
-  const name = nameByRule([user(long)]) ?? "";
+  const name = nameByRule(toRows([user(long)])) ?? "";
   expect(name.split(" ").length).toBeLessThanOrEqual(10);
   expect(name.length).toBeLessThanOrEqual(80);
   expect(name).toMatch(/[\p{L}\p{N}]$/u);
@@ -172,7 +173,7 @@ test("summarizeByRule() takes the first request, the last one and the last answe
     agent("We decided to await refresh instead of retrying."),
     agent("The login test passes now, and the timeout is still 5 s."),
   ];
-  expect(summarizeByRule(entries, { project: "shop", date: "2026-02-03" })).toEqual({
+  expect(summarizeByRule(toRows(entries), { project: "shop", date: "2026-02-03" })).toEqual({
     name: "Fix the flaky login test",
     description: "Fix the flaky login test, but keep the 5 s timeout.",
     summary: [
@@ -186,11 +187,11 @@ test("summarizeByRule() takes the first request, the last one and the last answe
 
 test("a session that says nothing is named by its first words, else by place and time", () => {
   const where = { project: "shop", date: "2026-02-03" };
-  expect(summarizeByRule([user("hello"), agent("Hi!")], where)).toMatchObject({
+  expect(summarizeByRule(toRows([user("hello"), agent("Hi!")]), where)).toMatchObject({
     name: '"hello" in shop on 2026-02-03',
     description: '"hello" in shop on 2026-02-03',
   });
-  expect(summarizeByRule([agent("Hi!")], where).name).toBe("Conversation in shop on 2026-02-03");
+  expect(summarizeByRule(toRows([agent("Hi!")]), where).name).toBe("Conversation in shop on 2026-02-03");
   for (const name of ['"hello" in shop on 2026-02-03', "Conversation in shop on 2026-02-03"])
     expect(isCircumstantial(name)).toBe(true);
 });

@@ -23,7 +23,7 @@ interface ConversationOptions {
   relevance?: ((row: Row) => number) | undefined;
 }
 
-/** Renders a conversation's rows, and counts those that were left out. */
+/** Renders the rows of a conversation, and counts the ones left out. */
 export function conversationText(
   all: readonly Row[],
   { maxBytes, lines, relevance }: ConversationOptions,

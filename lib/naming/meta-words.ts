@@ -6,7 +6,7 @@ import { isRecord, numberOf } from "../base/json.ts";
 import { oneLine, projectName, splitWords, takeStart, truncate } from "../base/text.ts";
 import { formatDate } from "../base/time.ts";
 import type { PathsWithRules, Settings } from "../config/config.ts";
-import type { Entry, Session } from "../hosts/session.ts";
+import type { Entry, Row, Said, Session } from "../hosts/session.ts";
 import { readMeaning } from "../language/meaning.ts";
 import { gist, spokenText } from "../language/speech.ts";
 import type { CompleteJson } from "../model/answers.ts";
@@ -142,7 +142,7 @@ function byRule(material: Material): Summary {
     project: (cwd && projectName(cwd)) || session.agent,
     date: formatDate(at, options.settings.timezone),
   };
-  const made = summarizeByRule(entries, where);
+  const made = summarizeByRule(toRows(entries), where);
   if (origin) {
     const about = oneLine(origin.description, CHARS.description);
     made.summary = `From: ${oneLine(origin.name, NAME_CHARS)} (${about})\n${made.summary}`;
@@ -174,7 +174,7 @@ function tidyName(name: string): string {
 /** Characters of what rules write. */
 const CHARS = { description: 160, request: 240, answer: 320, quoted: 40 };
 const QUOTED_WORDS = 6;
-/** The most of a conversation that topics are read from: its beginning says what it is about. */
+/** The most of a conversation that topics are read from. */
 const TOPIC_CHARS = 200_000;
 
 /** A conversation as its meta file describes it. */
@@ -185,12 +185,12 @@ export interface Summary {
   tags: string[];
 }
 
-/** Summarizes a conversation from its redacted entries: the first and the last request, and the last answer. */
+/** Summarizes a conversation from its redacted rows: the first and the last request, and the last answer. */
 export function summarizeByRule(
-  entries: readonly Entry[],
+  rows: readonly Row[],
   { project, date }: { project: string; date: string },
 ): Summary {
-  const account = makeAccount(toRows(entries));
+  const account = makeAccount(rows);
   const requests = account.asked.flatMap(({ text }) => gist(spokenText(text), CHARS.request) || []);
   const [first] = requests;
   const last = requests.at(-1);
@@ -200,19 +200,21 @@ export function summarizeByRule(
     ...(last && last !== first ? [`Then: ${last}`] : []),
     ...(answer ? [`Last: ${answer}`] : []),
   ];
-  const name = nameByRule(entries);
-  const otherwise = circumstances(entries, `${project === "" ? "" : `in ${project} `}on ${date}`);
+  const name = nameByRule(rows, account);
+  const said = rows.filter((row) => row.who !== "tool");
+  const otherwise = circumstances(said, `${project === "" ? "" : `in ${project} `}on ${date}`);
   return {
     name: name ?? otherwise,
     description: name === undefined ? otherwise : truncate(first ?? name, CHARS.description),
     summary: lines.join("\n") || otherwise,
-    tags: collectTags(entries),
+    // a conversation's beginning says what it is about
+    tags: readMeaning(takeStart(said.map(({ text }) => text).join("\n"), TOPIC_CHARS)).topics,
   };
 }
 
 /** Names a session that has no subject by its first words, which say something to somebody who was there, and its place. */
-function circumstances(entries: readonly Entry[], place: string): string {
-  const opening = entries.map(({ kind, text }) => (kind === "user" ? openingWords(text) : "")).find(Boolean);
+function circumstances(said: readonly Said[], place: string): string {
+  const opening = said.map(({ who, text }) => (who === "user" ? openingWords(text) : "")).find(Boolean);
   return `${opening ? `"${opening}"` : "Conversation"} ${place}`;
 }
 
@@ -228,10 +230,4 @@ function openingWords(text: string): string {
     .replace(/@?(?:[\w.-]*\/)+([\w.-]+)/g, "$1");
   const words = splitWords(plain).slice(0, QUOTED_WORDS).join(" ");
   return /\p{L}{2}/u.test(words) ? truncate(words, CHARS.quoted) : "";
-}
-
-function collectTags(entries: readonly Entry[]): string[] {
-  const said = entries.filter((entry) => isMessage(entry) || entry.kind === "summary");
-  const text = said.map(({ text }) => text).join("\n");
-  return readMeaning(text.slice(0, TOPIC_CHARS)).topics;
 }

@@ -3,13 +3,12 @@
  * request, a plan's heading, a linked title, a commit).
  */
 
-import { isAsked } from "../account/decided.ts";
+import { type Account, makeAccount } from "../account/account.ts";
 import { handedName } from "../hosts/handed.ts";
-import type { Entry } from "../hosts/session.ts";
+import type { Row, Said } from "../hosts/session.ts";
 import { commitMessage } from "../hosts/tool-call.ts";
 import { sentences, spokenText } from "../language/speech.ts";
 import { contentWords, hasUnspaced, isFunctionWord, withoutLeadIn } from "../language/words.ts";
-import { toRows } from "../transcripts/calls.ts";
 import { findCommits, judgeCommand } from "../transcripts/outcome.ts";
 
 /** Characters of a name; of a script without spaces about as much as eight words say. */
@@ -18,11 +17,6 @@ const CHARS = { name: 80, unspaced: 24 };
 const WORDS = { max: 10, min: 4 };
 /** Later requests, sentences and clauses name a part rather than the whole. */
 const READ = { requests: 10, sentences: 6, clauses: 8, messageChars: 20_000 };
-
-/** Returns what was asked: no assent, no command and no choice of what an agent offered. */
-function requestsIn(entries: readonly Entry[]): Entry[] {
-  return entries.filter(({ kind, text }) => kind === "user" && isAsked(text) && !/^\s*\//.test(text));
-}
 
 /** The weight of a statement by its place; a later request weighs 1. */
 const WORTH = { heading: 4, opening: 2.2, first: 1.4, later: 1, commit: 1.4, title: 2.5, report: 1 };
@@ -56,24 +50,24 @@ interface Statement {
 /** Ends the name of a session that goes on with another one. */
 const CONTINUED = / \(continued\)$/;
 
-/** Returns a name for a conversation, of one that goes on with another the name of that, from redacted entries; undefined when nothing in it says what it was about. */
-export function nameByRule(entries: readonly Entry[]): string | undefined {
-  const [handed] = entries.flatMap((entry) => (entry.kind === "user" ? [handedName(entry)] : []));
-  const continued =
-    handed === undefined ? undefined : phrase(sentences(handed.replace(CONTINUED, ""))[0] ?? "");
-  if (continued !== undefined) return `${continued} (continued)`;
+/** Returns a name for a conversation, of one that goes on with another the name of that, from redacted rows; undefined when nothing in it says what it was about. */
+export function nameByRule(rows: readonly Row[], { asked }: Account = makeAccount(rows)): string | undefined {
+  const said = rows.filter((row) => row.who !== "tool");
+  const handed = said.map((row) => (row.who === "user" ? handedName(row) : undefined)).find(Boolean);
+  const continued = handed && phrase(sentences(handed.replace(CONTINUED, ""))[0] ?? "");
+  if (continued) return `${continued} (continued)`;
   const printed = [
-    ...linkedTitles(entries).map((text) => ({ text, worth: WORTH.title })),
-    ...commitSubjects(entries).map((text) => ({ text, worth: WORTH.commit })),
+    ...linkedTitles(rows).map((text) => ({ text, worth: WORTH.title })),
+    ...commitSubjects(rows).map((text) => ({ text, worth: WORTH.commit })),
   ].map(({ text, worth }) => ({ text: text.replace(TYPE, ""), worth }));
-  const headings = entries.flatMap(({ kind, text }) => {
-    const heading = kind === "assistant" ? /^#{1,3} +(.{8,90})$/m.exec(text)?.[1] : undefined;
+  const headings = said.flatMap(({ who, text }) => {
+    const heading = who === "assistant" ? /^#{1,3} +(.{8,90})$/m.exec(text)?.[1] : undefined;
     return heading === undefined ? [] : [{ text: heading, worth: WORTH.report }];
   });
-  const weights = termWeights(entries, printed);
+  const weights = termWeights(said, printed);
   let best: string | undefined;
   let most = 0;
-  for (const { text, worth } of [...requested(entries), ...printed, ...headings]) {
+  for (const { text, worth } of [...requested(asked), ...printed, ...headings]) {
     const name = phrase(text);
     if (name === undefined) continue;
     const terms = [...new Set(contentWords(name))];
@@ -86,9 +80,10 @@ export function nameByRule(entries: readonly Entry[]): string | undefined {
   return best;
 }
 
-/** Yields the sentences and clauses of the first requests, and a plan's heading. */
-function* requested(entries: readonly Entry[]): Generator<Statement> {
-  for (const [position, { text }] of requestsIn(entries).slice(0, READ.requests).entries()) {
+/** Yields the sentences and clauses of the first requests without commands, and a plan's heading. */
+function* requested(asked: readonly Said[]): Generator<Statement> {
+  const requests = asked.filter(({ text }) => !/^\s*\//.test(text)).slice(0, READ.requests);
+  for (const [position, { text }] of requests.entries()) {
     const heading = /^#{1,2} +(.{8,120})$/m.exec(text)?.[1];
     if (heading !== undefined) yield { text: heading, worth: WORTH.heading };
     for (const [index, sentence] of sentences(spokenText(text)).slice(0, READ.sentences).entries()) {
@@ -153,13 +148,12 @@ function rateManner(name: string): number {
 }
 
 /** Weighs each word by the messages, titles and commits it occurs in: what the rest of the session repeats is its subject. */
-function termWeights(entries: readonly Entry[], printed: readonly Statement[]): Map<string, number> {
+function termWeights(said: readonly Said[], printed: readonly Statement[]): Map<string, number> {
   const counts = new Map<string, number>();
-  const said = entries.flatMap(({ kind, text }) => {
-    if (kind === "user") return spokenText(text);
-    return kind === "assistant" || kind === "summary" ? text.slice(0, READ.messageChars) : [];
-  });
-  for (const text of [...said, ...printed.map(({ text }) => text)]) {
+  const texts = said.map(({ who, text }) =>
+    who === "user" ? spokenText(text) : text.slice(0, READ.messageChars),
+  );
+  for (const text of [...texts, ...printed.map(({ text }) => text)]) {
     for (const word of new Set(contentWords(text))) counts.set(word, (counts.get(word) ?? 0) + 1);
   }
   for (const [word, times] of counts) counts.set(word, SAID_ONCE + Math.log2(times));
@@ -167,21 +161,23 @@ function termWeights(entries: readonly Entry[], printed: readonly Statement[]): 
 }
 
 /** Returns the titles of what requests link to, as what fetched it printed them. */
-function linkedTitles(entries: readonly Entry[]): string[] {
-  const asked = entries.flatMap(({ kind, text }) => (kind === "user" ? [...text.matchAll(LINK)] : []));
-  const linked = new RegExp(`\\b(?:${asked.map(([, number]) => number).join("|") || "(?!)"})\\b`);
-  const calls = new Set<string | undefined>();
-  return entries.flatMap(({ kind, tool, callId, text }) => {
-    if (tool && linked.test(tool.target)) calls.add(callId);
-    return (kind === "result" && calls.has(callId) && TITLE.exec(text)?.slice(1).find(Boolean)) || [];
-  });
+function linkedTitles(rows: readonly Row[]): string[] {
+  const numbers = rows.flatMap((row) =>
+    row.who === "user" ? Array.from(row.text.matchAll(LINK), ([, number]) => number) : [],
+  );
+  const linked = new RegExp(`\\b(?:${numbers.join("|") || "(?!)"})\\b`);
+  return rows.flatMap((row) =>
+    row.who === "tool" && linked.test(row.target)
+      ? (TITLE.exec(row.result)?.slice(1).find(Boolean) ?? [])
+      : [],
+  );
 }
 
 const TITLE = /^title:\s*(.{8,200})$|"(?:title|summary)": ?"((?:[^"\\]|\\.){8,200})"/m;
 
 /** Returns the subjects of the commits, oldest first: as git printed them, else as passed to the commits that may have been made. */
-function commitSubjects(entries: readonly Entry[]): string[] {
-  return toRows(entries).flatMap((row) => {
+function commitSubjects(rows: readonly Row[]): string[] {
+  return rows.flatMap((row) => {
     const given = row.who === "tool" ? commitMessage(row.target) : undefined;
     if (row.who !== "tool" || given === undefined) return [];
     const [printed] = findCommits(row);

@@ -19,7 +19,7 @@ import {
   forgetFiles,
   writtenFiles,
 } from "../store/state.ts";
-import { isMessage } from "../transcripts/calls.ts";
+import { isMessage, toRows } from "../transcripts/calls.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import { readEntries } from "../transcripts/transcript.ts";
 import { nameByRule } from "./naming.ts";
@@ -259,7 +259,10 @@ export async function chooseSlug(sources: SlugSources): Promise<string> {
   const { entries, content, at, timezone, clean, slugOptions, topic = "", log } = sources;
   const asked = slugOptions && (await askForSlug(content, { log, clean, ...slugOptions }));
   return (
-    asked || sanitizeSlug(clean(topic)) || sanitizeSlug(nameByRule(entries) ?? "") || timeSlug(at, timezone)
+    asked ||
+    sanitizeSlug(clean(topic)) ||
+    sanitizeSlug(nameByRule(toRows(entries)) ?? "") ||
+    timeSlug(at, timezone)
   );
 }
 

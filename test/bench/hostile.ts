@@ -41,7 +41,7 @@ export async function rows(): Promise<BenchRow[]> {
     read: (text) =>
       [...readEntries(write(join(home.root, "a.jsonl"), lineOf(text)))].map((entry) => entry.text),
     chunk: (text) => chunkExchange(searchableRows(toRows(talk(text))), CHUNKS).map(fullTextColumns),
-    summarise: (text) => summarizeByRule(talk(text), { project: "shop", date: "2026-02-03" }),
+    summarise: (text) => summarizeByRule(toRows(talk(text)), { project: "shop", date: "2026-02-03" }),
     observe: (text) => observe(observing(talk(text))),
     converse: (text) => conversationText(toRows(talk(text)), { maxBytes: 48_000 }),
     refer: (text) => findReferences(`see @@a ${text}`),
