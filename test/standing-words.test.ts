@@ -11,6 +11,7 @@ const RULES = [
   "Next time you made changes to the code, let me commit.",
   "From now on, always run the linter before you commit.",
   "Never force-push to main.",
+  "stop rewriting whole files, make small edits",
   "Please always write commit messages in English.",
   "Don't add co-author lines from now on.",
   "In future ask me before you install a package.",
