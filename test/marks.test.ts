@@ -6,9 +6,8 @@ import { findMarksFile, readMarks } from "../lib/activity/look.ts";
 import { defaultSettings } from "../lib/config/config.ts";
 import { readUpdates } from "../scripts/activity-summary.ts";
 import { claudeUser } from "./support/claude.ts";
-import { readEntries } from "./support/entries.ts";
 import { homePerTest, type TemporaryHome, writeClaude } from "./support/home.ts";
-import { fuzzSeed, type Random, SOAK, seeded } from "./support/random.ts";
+import { fuzzSeed, SOAK, seeded } from "./support/random.ts";
 import { jsonl, secondsAgo, uuidFrom } from "./support/rows.ts";
 import { ROOT } from "./support/run.ts";
 
@@ -113,37 +112,6 @@ test("growth and replacement between two looks never lose a message, nor put a m
   }
 }, 30_000);
 
-test("flipped, spliced and torn bytes throw nothing, and what can be read is told", () => {
-  const random = seeded(fuzzSeed("damage"));
-  for (let round = 0; round < 20 * SOAK; round++) {
-    const id = uuidFrom(`damaged ${round}`);
-    const rows = Array.from({ length: 12 }, (_, i) =>
-      claudeUser({ text: `d${i}`, at: secondsAgo(60), cwd: home.project }),
-    );
-    const file = writeClaude(home, { id, rows: "" });
-    // The last row stays whole: it says how old the session is.
-    const last = Buffer.from(
-      `\n${jsonl(claudeUser({ text: "last", at: secondsAgo(60), cwd: home.project }))}`,
-    );
-    writeFileSync(file, Buffer.concat([damage(Buffer.from(jsonl(...rows)), random), last]));
-    // A flipped digit can make a row old, and a splice can repeat one.
-    const users = [...readEntries(file)].filter(
-      ({ at, kind }) => kind === "user" && (at ?? "9") > secondsAgo(3590),
-    );
-    const expected = users.filter(({ id }, i) => id === undefined || id !== users[i - 1]?.id).length;
-    // The directory may be damaged too.
-    const updates = readUpdates({ ...optionsOf(home), scope: "all" });
-    const session = updates.report.sessions.find((item) => item.id === id);
-    expect({ round, told: session?.messages ?? 0, problems: updates.problems }).toEqual({
-      round,
-      told: expected,
-      problems: [],
-    });
-    updates.commit();
-    rmSync(file);
-  }
-});
-
 test("two looks at once tell the same messages twice at worst, and none is lost after", () => {
   const random = seeded(fuzzSeed("two writers"));
   const file = writeClaude(home, { id: OTHER, rows: "" });
@@ -191,13 +159,4 @@ function lookOf(home: TemporaryHome): () => number {
 
 function offsetOf(home: TemporaryHome): number | undefined {
   return readMarks(findMarksFile(home.paths.cursors, ME))?.get(OTHER)?.offset ?? 0;
-}
-
-function damage(bytes: Buffer, random: Random): Buffer {
-  const copy = Buffer.from(bytes);
-  for (let i = random.integer(0, 5); i > 0; i--)
-    copy[random.integer(0, copy.length - 1)] = random.integer(0, 255);
-  const cut = random.integer(0, copy.length);
-  const resume = random.integer(0, copy.length);
-  return random.chance(0.5) ? Buffer.concat([copy.subarray(0, cut), copy.subarray(resume)]) : copy;
 }

@@ -3,9 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { write } from "./support/home.ts";
-import { AGENTS, hostId, layHost } from "./support/hosts.ts";
 import { hasPostgres } from "./support/postgres.ts";
-import { secondsAgo } from "./support/rows.ts";
 import {
   conversation,
   hubPerBlock,
@@ -90,25 +88,6 @@ describe.skipIf(!hasPostgres())("sharing", () => {
       "User: what wakes the elevator\nAssistant: the capacitor beside the relay",
     ]);
     postgres.sql(`DELETE FROM session_memory.sessions WHERE id = '${uuid(31)}'`);
-  });
-
-  test("shares the sessions of every host, each as its agent's", async () => {
-    using alice = sharer(postgres, { role: "alice", machine: "desk" });
-    using bob = sharer(postgres, { role: "bob", machine: "laptop" });
-    const words = {
-      "Raise the zebra limit to 20, please": "what moves the heron",
-      "Zebra limits": "heron limits",
-    };
-    for (const agent of AGENTS) {
-      const id = hostId(agent, `heron ${agent}`);
-      layHost(alice, agent, "zebra", { id, cwd: alice.project, at: secondsAgo(600), words });
-    }
-    await alice.share();
-    await bob.share();
-    const found = JSON.parse(await bob.ok("search", "what moves the heron", "--limit", "20", "--json"));
-    const agents = found.results.map(({ agent }: { agent: string }) => agent);
-    expect(agents.sort()).toEqual(AGENTS.toSorted());
-    postgres.sql("DELETE FROM session_memory.sessions WHERE name LIKE 'heron %'");
   });
 
   test("keeps one session of a transcript that two machines of one owner have, the longer one", async () => {

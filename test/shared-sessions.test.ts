@@ -203,15 +203,6 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
     (JSON.parse(await search(...args, "--json")).results as { session_id: string; from?: object }[]).map(
       ({ session_id, from }) => [session_id, from],
     );
-  test("reads a long message whole, each word once", async () => {
-    const long = Array.from({ length: 90 }, (_, i) => `Drawer ${i} holds the chart of voyage ${i * 7}.`).join(
-      " ",
-    );
-    say(alice, uuid(9), ["what do the drawers hold", long]);
-    await alice.share();
-    await bob.share();
-    expect(await read(`alice@desk:${uuid(9)}`)).toContain(`Assistant: ${long}\n`);
-  });
 
   test("is found, with whose it is and a place that the reader takes as it stands", async () => {
     expect(await found("why are refunds booked twice")).toEqual([[ID, ALICE]]);
