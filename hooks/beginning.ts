@@ -1,6 +1,7 @@
 /** The words told to a session when it begins, and again after a compaction, which took them. */
 
 import { statPath } from "../lib/base/files.ts";
+import type { Session } from "../lib/hosts/session.ts";
 import { hasPulled } from "../lib/sessions/places.ts";
 import type { Asked } from "./asked.ts";
 import { logFailure } from "./hook.ts";
@@ -17,10 +18,11 @@ export async function welcomeFor({ session, paths, settings, isTold }: Asked): P
 /** Returns the session of the project that others went on with last. SQLite is loaded only where anybody shares. */
 async function sharedLast(cwd: string, paths: Asked["paths"]) {
   if (!hasPulled(paths)) return undefined;
-  const { newestShared } = await import("../lib/share/shared-sessions.ts");
+  const { sharedSessions } = await import("../lib/sessions/pulled.ts");
   const { readOrigin } = await import("../lib/sessions/project.ts");
-  const project = readOrigin(cwd);
-  return project === undefined ? undefined : newestShared(paths, project);
+  const origin = readOrigin(cwd);
+  const isMeant = ({ project, parentId }: Session) => project === origin && parentId === undefined;
+  return origin === undefined ? undefined : sharedSessions(paths).find(isMeant);
 }
 
 /** Returns the standing rules of a session's project, since a time if one is named; a failure leaves what else is said. */

@@ -52,7 +52,8 @@ import { findHost } from "../lib/hosts/hosts.ts";
 import { olderInstalls } from "../lib/index/former-index.ts";
 import { fitting } from "../lib/sessions/gate.ts";
 import { projectKey } from "../lib/sessions/project.ts";
-import { heldShared } from "../lib/share/shared-sessions.ts";
+import { pulledSessions } from "../lib/sessions/pulled.ts";
+import { asHeld } from "../lib/sessions/resolve.ts";
 
 const USAGE = `\
 Usage: session-memory forget <session>… | --project <p> | --before <t> | --pattern <regex>…
@@ -128,7 +129,9 @@ function assertUsefulPattern(pattern: string): void {
 async function forgetSessions(asked: ForgetRun): Promise<void> {
   const { words, values, paths } = asked;
   const { before } = values;
-  const shared = values.before === undefined ? heldShared(paths) : [];
+  // no transcript of another's is anybody's here: only its copy can go
+  const theirs = values.before === undefined ? pulledSessions(paths, { excluded: true }) : [];
+  const shared = theirs.map((session) => asHeld({ ...session, size: 0 }));
   const options = { ...asked.asking, held: [...readHeld(paths), ...shared] };
   const project = values.project && projectEntry(projectPath(values.project, asked), asked.cwd);
   const targets =

@@ -25,10 +25,11 @@ import {
   usageError,
   warn,
 } from "../lib/cli.ts";
+import { statUnpacked } from "../lib/hosts/packed.ts";
 import type { Session } from "../lib/hosts/session.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { pricePlan } from "../lib/model/spend.ts";
-import { parseChanges, setObserveSettings } from "../lib/observe/ledger.ts";
+import { ledgersHeld, parseChanges, setObserveSettings } from "../lib/observe/ledger.ts";
 import { foldLedger } from "../lib/observe/observations.ts";
 import type { ObserveOutcome } from "../lib/observe/observe.ts";
 import {
@@ -50,8 +51,8 @@ import {
 } from "../lib/observe/observe-view.ts";
 import type { ReflectOutcome } from "../lib/observe/reflect.ts";
 import { observationLines, renderObservations } from "../lib/observe/render-observations.ts";
-import type { Shared } from "../lib/sessions/resolve.ts";
-import { findObserved } from "../lib/share/shared-sessions.ts";
+import { readTheirs, sharedBy } from "../lib/sessions/pulled.ts";
+import { resolveSession } from "../lib/sessions/resolve.ts";
 
 const USAGE = `\
 Usage: session-memory observe-compact <session> [actions] [options]
@@ -98,7 +99,7 @@ const FLAGS = {
 interface Output {
   session: Pick<Session, "id" | "agent" | "file"> & {
     name: string | null;
-    from?: Pick<Shared, "owner" | "machine">;
+    from?: { owner: string; machine: string };
   };
   settings?: ObservationStatus["settings"];
   observed?: Omit<ObserveOutcome, "ledger"> & Pick<SessionOutcome, "status">;
@@ -170,12 +171,17 @@ function withoutLedger<T extends { ledger: unknown }>({ ledger: _, ...outcome }:
 }
 
 /** Shows what the owner of a shared session observed: a text that is not ours to change. */
-function lookAtShared(input: Input, { owner, machine, observations }: Shared, { id }: Session) {
+function lookAtShared(
+  input: Input,
+  session: Session,
+  { owner, machine }: { owner: string; machine: string },
+) {
   const { observe, rebuild, reflect, dump, recall, view } = input;
   if (observe || rebuild || reflect || dump || (view ?? recall) !== undefined) {
-    const message = `Cannot observe "${id}": ${owner}@${machine} does, and shares the result`;
+    const message = `Cannot observe "${session.id}": ${owner}@${machine} does, and shares the result`;
     throw new SessionMemoryError("VALIDATION_ERROR", message, { hint: "see it with --render" });
   }
+  const { observations } = readTheirs(session);
   return { rendered: observations ? fitLines(observations, input.maxChars) : null };
 }
 
@@ -239,12 +245,24 @@ async function makePlan(
   };
 }
 
+/** Returns the session that a reference means, whose transcript may be gone: its ledger is left, or another shares what was observed. */
+function findObserved(reference: string, asking: Run<typeof FLAGS>["asking"]): Session {
+  const session = resolveSession(reference, {
+    ...asking,
+    subagents: true,
+    shared: true,
+    held: (wanted) => ledgersHeld(asking.paths, wanted),
+  });
+  return statUnpacked(session.file) ? session : { ...session, file: "" };
+}
+
 async function main(asked: Run<typeof FLAGS>): Promise<void> {
   const { paths, settings, asking, show } = asked;
   const input = parseInput(asked);
   const { observe, rebuild, reflect, dryRun, changes } = input;
   parseChanges(changes);
-  const { session, shared } = await findObserved(input.reference, { ...asking, subagents: true });
+  const session = findObserved(input.reference, asking);
+  const shared = sharedBy(session);
   const progress = startProgress("observed");
   const context: SessionContext = {
     ...{ paths, settings, waitMs: WAIT_MS, onStep: progress.update },
@@ -261,7 +279,7 @@ async function main(asked: Run<typeof FLAGS>): Promise<void> {
   const from = shared && { owner: shared.owner, machine: shared.machine };
   const output: Output = {
     session: { id: shared?.id ?? id, name, agent, ...(from ? { file: "", from } : { file }) },
-    ...(shared ? lookAtShared(input, shared, session) : await run(input, session, context)),
+    ...(shared ? lookAtShared(input, session, shared) : await run(input, session, context)),
     ...(changed && { settings: changed }),
   };
   progress.end();

@@ -26,6 +26,7 @@ import {
   warn,
 } from "../lib/cli.ts";
 import { expandPath, type PathsWithRules, type Settings } from "../lib/config/config.ts";
+import type { Session } from "../lib/hosts/session.ts";
 import { foldLedger } from "../lib/observe/observations.ts";
 import { readSessionMemory } from "../lib/observe/observe-session.ts";
 import { readStanding, rulesOfAll, type StandingRule } from "../lib/observe/standing-rules.ts";
@@ -40,8 +41,9 @@ import {
 } from "../lib/report/pages.ts";
 import { listByLastRow } from "../lib/sessions/listing.ts";
 import { metaFile, readMeta } from "../lib/sessions/meta.ts";
+import { readTheirs } from "../lib/sessions/pulled.ts";
 import { sessionJson } from "../lib/sessions/session-header.ts";
-import { findPlace, type Place } from "../lib/share/find-place.ts";
+import { findPlace } from "../lib/share/find-place.ts";
 import { isAsWritten, isInState, recordWritten } from "../lib/store/state.ts";
 import { EVERY_ROW } from "../lib/transcripts/log.ts";
 import { readLastRows } from "../lib/transcripts/transcript.ts";
@@ -93,7 +95,7 @@ async function main(run: ReportRun): Promise<void> {
 
 async function reportOne(run: ReportRun, reference: string, options: ReportOptions): Promise<void> {
   const found = await findPlace(reference, run.asking);
-  const reported = readReported(found, options);
+  const reported = readReported(found.session, options);
   const { session, rows } = reported;
   if (rows.length === 0) note("nothing was said yet");
   const file = choosePlace(run, pageName(session.id));
@@ -131,7 +133,7 @@ async function reportMany(run: ReportRun, options: ReportOptions): Promise<void>
   const linked: LinkedPage[] = [];
   const pages = sessions.map((session, i) => {
     const file = join(folder, pageName(session.id));
-    linked.push(writeSession({ ...readReported({ session }, options), overview: OVERVIEW }, file, options));
+    linked.push(writeSession({ ...readReported(session, options), overview: OVERVIEW }, file, options));
     progress.update(i + 1, sessions.length);
     return { session: sessionJson(session), file };
   });
@@ -167,17 +169,18 @@ interface ReportOptions extends PageStyle {
 
 /** Reads a session; others share no observations as records. */
 function readReported(
-  { session, shared }: Pick<Place, "session" | "shared">,
+  session: Session,
   { paths, settings, rules, standing }: ReportOptions,
 ): ReportedSession {
-  const meta = shared ? shared.meta : readMeta(metaFile(paths, session)).meta;
+  const isShared = session.owner !== undefined;
+  const { meta } = isShared ? readTheirs(session) : readMeta(metaFile(paths, session));
   const { file } = session;
-  const { ledger } = shared ? { ledger: [] } : readSessionMemory(session, { paths, settings });
+  const { ledger } = isShared ? { ledger: [] } : readSessionMemory(session, { paths, settings });
   const rows = readLastRows(file, { rules, filter: EVERY_ROW, results: true, count: ROWS_MAX + 1 }).rows;
   const spans = readRewound(file);
   return {
     ...{ session, meta },
-    standing: shared ? [] : standing.filter(({ mark }) => isIn(session, mark)),
+    standing: isShared ? [] : standing.filter(({ mark }) => isIn(session, mark)),
     memory: ledger.length > 0 ? foldLedger(ledger) : undefined,
     rows: rows.slice(-ROWS_MAX),
     isRewound: ({ line }) => spans.some(([from, to]) => from <= line && line <= to),
@@ -185,7 +188,7 @@ function readReported(
   };
 }
 
-function isIn({ agent, id }: Place["session"], mark: StandingRule["mark"]): boolean {
+function isIn({ agent, id }: Session, mark: StandingRule["mark"]): boolean {
   return mark.sessionId === id && mark.agent === agent;
 }
 

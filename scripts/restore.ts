@@ -54,8 +54,8 @@ async function main({
   show,
 }: Run<typeof SCRIPT.flags>): Promise<void> {
   const [reference = ""] = words;
-  const { session, shared } = await findPlace(reference, asking);
-  if (shared)
+  const { session } = await findPlace(reference, asking);
+  if (session.owner !== undefined)
     throw cannot(session.id, "it is another person's", "read it with session-memory session-reader");
   if (hasPromptsAlone(session.file))
     throw cannot(

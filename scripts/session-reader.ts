@@ -10,7 +10,7 @@
 
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { countPoints, isTerminal, type Line, plainText } from "../lib/base/output.ts";
-import { compareText, onMachine, sharedReference, shortId, splitWords } from "../lib/base/text.ts";
+import { splitWords } from "../lib/base/text.ts";
 import {
   choice,
   each,
@@ -32,9 +32,11 @@ import { statUnpacked } from "../lib/hosts/packed.ts";
 import type { Agent, Row } from "../lib/hosts/session.ts";
 import { AGENTS } from "../lib/hosts/table.ts";
 import type { KnownLines } from "../lib/index/held-sessions.ts";
+import { sharedBy, shortReference } from "../lib/sessions/pulled.ts";
 import { linesIn } from "../lib/sessions/references.ts";
+import type { Place } from "../lib/sessions/resolve.ts";
 import { sessionHeader, sessionJson } from "../lib/sessions/session-header.ts";
-import { findPlace, type Place } from "../lib/share/find-place.ts";
+import { findPlace } from "../lib/share/find-place.ts";
 import { readHead } from "../lib/transcripts/head.ts";
 import {
   cutRow,
@@ -200,7 +202,8 @@ function rewoundIn(file: string, size: number, known?: KnownLines): LogStyle["is
 async function printSession(run: Run<typeof FLAGS>, reference: string, request: Request): Promise<void> {
   const { values, asking, show } = run;
   const found = await findPlace(reference, { ...asking, subagents: values.subagents });
-  const { session, shared } = found;
+  const { session } = found;
+  const shared = sharedBy(session);
   if (!shared && values.resume) {
     const { howToResume } = await import("../lib/sessions/listing.ts");
     const resume = howToResume(session);
@@ -247,14 +250,13 @@ function placeChars({ lines, style }: Request): number {
 
 function fitPage(rows: readonly Row[], { request, style, found, headChars }: Page): Line[] {
   const { lines: asked, filter } = request;
-  const { session, shared } = found;
   const isPlace = asked !== undefined && request.maxChars === undefined;
   const texts = rows.map((row) => {
     const text = formatRow(row, style);
     return isPlace && !style.full ? cutRow(text, row.line) : text;
   });
   // Its name in the hint to go on.
-  const id = shared ? sharedReference(shared) : onMachine(shortId(session.id), session);
+  const id = shortReference(found.session);
   return fitRows(texts, {
     ...{ asked, id, words: filter.words, full: style.full && isPlace },
     maxChars: (request.maxChars ?? placeChars(request)) - headChars,
@@ -268,14 +270,9 @@ async function printList(
   timezone: string | undefined,
 ): Promise<void> {
   const { listByLastRow, listedJson, listingLines } = await import("../lib/sessions/listing.ts");
-  const { agent, project, subagents, n: limit = 20 } = values;
-  const wanted = { agent, project, subagents, cwd, since: values.since?.toISOString() ?? "" };
-  const own = listByLastRow(paths, { ...wanted, limit });
-  const theirs = values.shared
-    ? (await import("../lib/share/shared-sessions.ts")).listShared(paths, wanted)
-    : [];
-  const all = [...own, ...theirs].sort((a, b) => compareText(b.updatedAt, a.updatedAt));
-  const sessions = all.slice(0, limit);
+  const { agent, project, subagents, shared, n: limit = 20 } = values;
+  const wanted = { agent, project, subagents, shared, limit, cwd, since: values.since?.toISOString() };
+  const sessions = listByLastRow(paths, wanted);
   if (sessions.length === 0) note("no sessions found");
   const columns = isTerminal() ? process.stdout.columns || 80 : undefined;
   const style = { rules, timezone, resume: values.resume, columns };

@@ -25,18 +25,12 @@ import {
   shownName,
 } from "../lib/naming/reference-block.ts";
 import { metaFile, readMeta, type SessionMeta } from "../lib/sessions/meta.ts";
-import { hasPulled } from "../lib/sessions/places.ts";
+import { readTheirs } from "../lib/sessions/pulled.ts";
 import { readRecord } from "../lib/sessions/record.ts";
 import { findReferences, isFileName, isLikeName, type Reference } from "../lib/sessions/references.ts";
-import {
-  type Candidate,
-  type ResolveContext,
-  resolvePlace,
-  resolveSession,
-} from "../lib/sessions/resolve.ts";
+import { type Candidate, resolveSession } from "../lib/sessions/resolve.ts";
 import { visibleSessionAt } from "../lib/sessions/sessions.ts";
 import { isVisited } from "../lib/sessions/volute.ts";
-import type { Place } from "../lib/share/find-place.ts";
 import { type Rules, readRules } from "../lib/transcripts/rules.ts";
 
 const USAGE = `\
@@ -133,13 +127,15 @@ async function follow(reference: Reference, rules: Rules, options: ReferenceOpti
   const { written, name } = reference;
   try {
     const remarks: string[] = [];
-    const found = await resolve(name, {
+    const session = resolveSession(name, {
       ...options,
+      shared: true,
+      sessionOnly: true,
       exact: isFileName(reference),
       remark: (text) => remarks.push(`- ${text}`),
     });
-    const lines = await describeLines(found, reference, { ...options, rules });
-    const outcome = { reference: written, outcome: "resolved", sessionId: found.session.id } as const;
+    const lines = await describeLines(session, reference, { ...options, rules });
+    const outcome = { reference: written, outcome: "resolved", sessionId: session.id } as const;
     return { outcome, lines: [...lines, ...remarks] };
   } catch (error) {
     if (!(error instanceof SessionMemoryError)) throw error;
@@ -149,18 +145,6 @@ async function follow(reference: Reference, rules: Rules, options: ReferenceOpti
     const line = `${shownName(written)} may mean several sessions: ${choiceList(candidates)}. Use an id or a longer name.`;
     return { outcome: { reference: written, outcome: "ambiguous", candidates }, lines: [line] };
   }
-}
-
-/** Resolves a name, also among shared sessions if there are any; that brings its description along. */
-async function resolve(
-  name: string,
-  options: ReferenceOptions & Pick<ResolveContext, "remark" | "exact">,
-): Promise<Pick<Place, "session" | "shared">> {
-  const context = { ...options, sessionOnly: true };
-  if (!hasPulled(options.paths)) return { session: resolveSession(name, context) };
-  const { sharedHeld } = await import("../lib/share/shared-sessions.ts");
-  const { session, held } = resolvePlace(name, { ...context, held: () => sharedHeld(options.paths) });
-  return held?.shared ? { session, shared: held.shared } : { session };
 }
 
 /** Names only sessions that may really be meant. */
@@ -173,23 +157,22 @@ function unknown({ written, name }: Reference, all: Candidate[]): Followed {
 
 /** Returns the lines about a session and, where asked for, its ancestors; of one that somebody else shares only its own. */
 async function describeLines(
-  { session, shared }: Pick<Place, "session" | "shared">,
+  session: Session,
   { written, name, question, ancestors }: Reference,
   options: ReferenceOptions & { rules: Rules },
 ): Promise<string[]> {
   const style = { ...options.rules, timezone: options.settings.timezone };
-  const asked = async () =>
-    shared ? (await import("../lib/share/find-place.ts")).findPlace(name, options) : { session };
-  const answer = question === undefined ? undefined : await answerTo(question, asked, options);
-  const known = shared ? shared.meta : await findMeta(session, options);
+  const answer = question === undefined ? undefined : await answerTo(question, session, options);
+  const isShared = session.owner !== undefined;
+  const known = isShared ? readTheirs(session).meta : await findMeta(session, options);
   const lines = sessionLines({ written, session, meta: known, answer }, style);
   const asking = {
     hasModel: namesServer(options.paths),
     hasTool: options.hasTool ?? false,
-    isVisited: !shared && isVisited(session, options.paths),
+    isVisited: !isShared && isVisited(session, options.paths),
   };
   const ask = askLine({ written, session }, asking);
-  if (shared) return [...lines, ask];
+  if (isShared) return [...lines, ask];
   if (name === HAND_OVER && question === undefined) {
     const { handoffLines, readHandedOver } = await import("../lib/naming/handoff.ts");
     const handed = readHandedOver(session, { ...options, maxBytes: HANDED_BYTES });
@@ -229,15 +212,15 @@ async function findMeta(
 /** Asks the model, or else searches the session; a failure becomes a line, since a prompt must not wait for a broken model. */
 async function answerTo(
   question: string,
-  asked: () => Promise<Pick<Place, "session">>,
+  session: Session,
   options: ReferenceOptions,
 ): Promise<AnsweredQuestion> {
   const { model, settings, signal } = options;
   try {
     const complete = await model?.();
-    if (!complete) return await findAnswer(question, (await asked()).session, options);
+    if (!complete) return await findAnswer(question, session, options);
     const { querySession } = await import("../lib/naming/question.ts");
-    const { answer, ...rest } = await querySession(await asked(), question, { complete, settings, signal });
+    const { answer, ...rest } = await querySession({ session }, question, { complete, settings, signal });
     return { question, answer: { text: answer, ...rest } };
   } catch (error) {
     if (!(error instanceof SessionMemoryError)) throw error;

@@ -82,9 +82,8 @@ async function newlySeen(
   const [
     { describeSeen, seenBefore },
     { hiddenSessions },
-    { onMachine, sharedReference, shortId },
     { findMachine },
-    { mayShowShared, sharedBy },
+    { mayShowShared, sharedBy, shortReference },
     { isRedactedBy },
     { openStore },
     { withState },
@@ -94,7 +93,6 @@ async function newlySeen(
   ] = await Promise.all([
     import("../history/seen-before.ts"),
     import("../search/search-filters.ts"),
-    import("../base/text.ts"),
     import("../sessions/places.ts"),
     import("../sessions/pulled.ts"),
     import("../index/freshness.ts"),
@@ -125,11 +123,7 @@ async function newlySeen(
             const isSame = origin !== undefined && session.project === origin;
             return { owner, isHere: owner === "" ? isOwn?.(session) === true : isSame };
           },
-          nameOf: (session) => {
-            const from = sharedBy(session);
-            if (from) return sharedReference(from);
-            return onMachine(shortId(session.id), { machine: findMachine(session.file, paths) });
-          },
+          nameOf: (session) => shortReference({ ...session, machine: findMachine(session.file, paths) }),
         },
       );
       const { text, shown } = describeSeen(seen);

@@ -6,13 +6,13 @@
 import { isAbsolute, relative, resolve } from "node:path";
 import { type NewsOf, newsSince, readNews } from "../archive/news.ts";
 import { statPath } from "../base/files.ts";
-import { oneLine, onMachine, sharedReference, shortId } from "../base/text.ts";
+import { oneLine, onMachine } from "../base/text.ts";
 import { pastTime } from "../base/time.ts";
 import type { PathsWithRules, Settings } from "../config/config.ts";
 import type { Said, Session, Viewer } from "../hosts/session.ts";
 import { exclusionBy } from "../sessions/gate.ts";
 import { directoryHere, projectDirectories } from "../sessions/project.ts";
-import { sharedBy } from "../sessions/pulled.ts";
+import { sharedBy, shortReference } from "../sessions/pulled.ts";
 import { withNames } from "../sessions/record.ts";
 import { identifySession, newestCopies, projectTest } from "../sessions/sessions.ts";
 import { lastTime } from "../sessions/titles.ts";
@@ -244,8 +244,8 @@ function toNews(
 /** Returns what a session is called, with where it is from. */
 function shownName(session: Session, called: string | undefined): string {
   const from = sharedBy(session);
-  if (!from) return onMachine(called ?? shortId(session.id), session);
-  return called === undefined ? sharedReference(from) : `${called} (${from.owner}@${from.machine})`;
+  if (called === undefined) return shortReference(session);
+  return from ? `${called} (${from.owner}@${from.machine})` : onMachine(called, session);
 }
 
 /** Returns whether nothing was said in a session but a slash command, which the host may have answered. */

@@ -170,19 +170,6 @@ export function onMachine(id: string, { machine }: { machine?: string | undefine
   return machine === undefined ? id : `${id}@${machine}`;
 }
 
-/** Returns the short reference to a session that another person shares. */
-export function sharedReference({
-  owner,
-  machine,
-  id,
-}: {
-  owner: string;
-  machine: string;
-  id: string;
-}): string {
-  return `${owner}@${machine}:${shortId(id)}`;
-}
-
 /** Returns a path or id with its line ends as blanks: a file's name may contain some, and begins no line of ours. */
 export function unbroken(text: string): string {
   return text.replace(/[\r\n\u2028\u2029]+/g, " ");

@@ -8,7 +8,7 @@ import { type Store, withExistingStore } from "../store/store.ts";
 import { hostId, rewoundLines, SESSION_COLUMNS, toIndexedSession } from "./index-state.ts";
 
 /** Returns every session in the index as references know it: by the host's id, and by the index's own. */
-export function heldSessions(store: Store): (Held & { number: number })[] {
+export function heldSessions(store: Store): (Held & { number: number; storedId: string })[] {
   return store.db
     .prepare(`SELECT ${SESSION_COLUMNS}, updated_at FROM sessions`)
     .all()
@@ -28,10 +28,10 @@ export function heldSessions(store: Store): (Held & { number: number })[] {
     });
 }
 
-/** Returns the sessions of an index that only it or others have, as references know them. */
-export function heldIn(store: Store, { own }: { own: boolean }): Held[] {
-  return heldSessions(store).filter(({ session: { owner, file } }) =>
-    owner === undefined ? !statUnpacked(file) : !own,
+/** Returns the own sessions that only an index has, as references know them. */
+export function heldAlone(store: Store): Held[] {
+  return heldSessions(store).filter(
+    ({ session: { owner, file } }) => owner === undefined && !statUnpacked(file),
   );
 }
 

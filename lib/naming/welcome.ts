@@ -5,7 +5,7 @@
 import { FIRST_LOOK_MS } from "../activity/look.ts";
 import { changedAt, changedMs } from "../base/files.ts";
 import { ownCommand } from "../base/runtime.ts";
-import { FOREIGN_LABEL, oneLine, quote, quoted, sharedReference, shortId } from "../base/text.ts";
+import { FOREIGN_LABEL, oneLine, quote, quoted, shortId } from "../base/text.ts";
 import { DAY_MS, formatAge } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { statUnpacked } from "../hosts/packed.ts";
@@ -14,8 +14,8 @@ import { splitWords } from "../language/words.ts";
 import { storedTranscripts } from "../sessions/found.ts";
 import { metaFile, RULES, readMeta, type SessionMeta } from "../sessions/meta.ts";
 import { recentTranscripts } from "../sessions/places.ts";
+import { readTheirs, shortReference } from "../sessions/pulled.ts";
 import { findName } from "../sessions/record.ts";
-import type { Held, Shared } from "../sessions/resolve.ts";
 import { hasConversation, identifySession, projectTest, visibleAmong } from "../sessions/sessions.ts";
 import { lastTime } from "../sessions/titles.ts";
 import { readRules } from "../transcripts/rules.ts";
@@ -48,7 +48,7 @@ interface WelcomeOptions {
   id: string;
   cwd: string;
   /** The session of the project that others went on with last. */
-  last?: Held | undefined;
+  last?: Session | undefined;
   /** True if the first prompt brings the digest, which names the sessions of the last hour. */
   hasDigest: boolean;
 }
@@ -62,10 +62,7 @@ export async function welcomeLine(
   { id, cwd, last, hasDigest }: WelcomeOptions,
 ): Promise<string | undefined> {
   const now = Date.now();
-  const candidates = [
-    ...ownCandidates(paths, { id, cwd }),
-    ...(last?.shared ? [pulled(last, last.shared)] : []),
-  ];
+  const candidates = [...ownCandidates(paths, { id, cwd }), ...(last ? [pulled(last)] : [])];
   for (const { at, about } of candidates.sort((a, b) => b.at - a.at)) {
     if (!(at >= now - AGE_MAX_MS)) break;
     const told = await about();
@@ -75,11 +72,12 @@ export async function welcomeLine(
   return undefined;
 }
 
-function pulled({ session: { name, updatedAt } }: Held, shared: Shared): Candidate {
-  const id = sharedReference(shared);
+function pulled(session: Session): Candidate {
+  const id = shortReference(session);
+  const { name = id, updatedAt } = session;
   return {
     at: Date.parse(updatedAt),
-    about: () => ({ id, name: name ?? id, said: shared.meta?.description }),
+    about: () => ({ id, name, said: readTheirs(session).meta?.description }),
   };
 }
 

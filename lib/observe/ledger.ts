@@ -70,7 +70,7 @@ export function ledgersHeld({ observations }: Pick<Paths, "observations">, wante
     if (id === undefined || !id.startsWith(stem)) return [];
     const modifiedAt = changedAt(statSync(join(observations, name)));
     const session: Session = { id, agent: "plain", file: "", updatedAt: modifiedAt, modifiedAt, size: 0 };
-    return [{ session, storedId: id, ids: [wanted + id.slice(stem.length)], names: [] }];
+    return [{ session, ids: [wanted + id.slice(stem.length)], names: [] }];
   });
 }
 

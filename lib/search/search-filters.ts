@@ -91,18 +91,19 @@ async function sessionId(reference: string, { store, own, config, remark }: Filt
   const known = readIndexedSessions(store, [reference]).get(reference);
   if (known && !(own && known.owner !== undefined)) return reference;
   // most searches name no session
-  const [{ resolvePlace }, { heldIn }] = await Promise.all([
+  const [{ resolveSession }, { heldAlone }] = await Promise.all([
     import("../sessions/resolve.ts"),
     import("../index/held-sessions.ts"),
   ]);
   const { paths, currentSession: current } = config;
-  const { session, held } = resolvePlace(reference, {
+  const { id, file } = resolveSession(reference, {
     ...{ paths, current, remark },
     cwd: process.cwd(),
     subagents: true,
-    held: () => heldIn(store, { own }),
+    shared: !own,
+    held: () => heldAlone(store),
   });
-  return held?.storedId ?? idOfFile(store, session.file) ?? session.id;
+  return idOfFile(store, file) ?? id;
 }
 
 /** Returns the id under which the index has a session, by its transcript; undefined when it has none of it. */

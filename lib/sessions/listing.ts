@@ -8,7 +8,7 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { isDirectory, listEntries } from "../base/files.ts";
 import type { Line } from "../base/output.ts";
 import { alignColumns, countColumns, cutColumns, sayTime } from "../base/terminal.ts";
-import { oneLine, onMachine, projectName, quoted, shortId } from "../base/text.ts";
+import { compareText, oneLine, onMachine, projectName, quoted, shortId } from "../base/text.ts";
 import { formatMinute } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { hasPromptsAlone } from "../hosts/blocks.ts";
@@ -19,24 +19,61 @@ import type { Session } from "../hosts/session.ts";
 import { readHead, tryHead } from "../transcripts/head.ts";
 import { ownRules, type Rules } from "../transcripts/rules.ts";
 import { readEntries } from "../transcripts/transcript.ts";
+import { readOrigin } from "./project.ts";
+import { sharedBy, sharedSessions } from "./pulled.ts";
 import { PATH_MAX, sessionJson } from "./session-header.ts";
-import { describeSessions, hasConversation, type ListOptions, listSessions } from "./sessions.ts";
+import {
+  describeSessions,
+  hasConversation,
+  type ListOptions,
+  listSessions,
+  projectDirectory,
+} from "./sessions.ts";
 
 /** The bytes of a file that are searched for the first request. */
 const BEGINNING_BYTES = 256 * 1024;
 
+interface LastRowOptions extends ListOptions {
+  /** ISO time. */
+  since?: string | undefined;
+  limit?: number;
+  /** True if others' sessions are among them. @default {false} */
+  shared?: boolean | undefined;
+}
+
 /** Returns the newest sessions in which something was said, described. By the last row: a copied file's time says nothing. */
 export function listByLastRow(
   paths: PathsWithRules,
-  {
-    since = "",
-    limit = Number.POSITIVE_INFINITY,
-    ...options
-  }: ListOptions & { since?: string; limit?: number } = {},
+  { since = "", limit = Number.POSITIVE_INFINITY, shared = false, ...options }: LastRowOptions = {},
 ): Session[] {
-  const dated = listSessions(paths, { ...options, dated: true });
-  const wanted = dated.values().filter(({ updatedAt }) => updatedAt >= since);
-  return describeSessions([...wanted.filter(hasConversation).take(limit)], paths);
+  const isWanted = ({ updatedAt }: Session) => updatedAt >= since;
+  const dated = listSessions(paths, { ...options, dated: true })
+    .values()
+    .filter(isWanted);
+  const own = describeSessions([...dated.filter(hasConversation).take(limit)], paths);
+  if (!shared) return own;
+  const all = [...own, ...listShared(paths, options).filter(isWanted)];
+  return all.sort((a, b) => compareText(b.updatedAt, a.updatedAt)).slice(0, limit);
+}
+
+/** Returns the sessions that others share and that are not here as one's own. */
+function listShared(paths: PathsWithRules, { agent, project, subagents, cwd }: ListOptions): Session[] {
+  const directory = projectDirectory({ project, cwd });
+  const origin = directory === undefined ? undefined : readOrigin(directory);
+  const wanted = project?.toLowerCase();
+  const isOfProject = (session: Session) => {
+    if (wanted === undefined) return true;
+    if (directory !== undefined) return session.project === origin;
+    return [session.project, session.cwd].some((path) => projectName(path ?? "").toLowerCase() === wanted);
+  };
+  const own = new Set(listSessions(paths, { subagents: true, cwd }).map(({ id }) => id));
+  return sharedSessions(paths).filter(
+    (session) =>
+      !own.has(sharedBy(session)?.id ?? "") &&
+      isOfProject(session) &&
+      (subagents || session.parentId === undefined) &&
+      (agent ?? session.agent) === session.agent,
+  );
 }
 
 /** Returns the user's first words in a session. */

@@ -5,7 +5,7 @@
 
 import { changedAt, readJson } from "../base/files.ts";
 import { recordOf, stringOf } from "../base/json.ts";
-import { compareText } from "../base/text.ts";
+import { compareText, onMachine, shortId } from "../base/text.ts";
 import { DAY_MS } from "../base/time.ts";
 import type { Paths, PathsWithRules } from "../config/config.ts";
 import { statUnpacked } from "../hosts/packed.ts";
@@ -14,6 +14,7 @@ import { withExistingState } from "../store/state.ts";
 import { isStorageError } from "../store/storage-errors.ts";
 import { type Told, toldCopies } from "./copy-list.ts";
 import { exclusionBy } from "./gate.ts";
+import { META_SCHEMA_VERSION, type SessionMeta } from "./meta.ts";
 import { hasPulled } from "./places.ts";
 
 /** Copies whose hub was not asked for longer may hold what their reader may no longer read. */
@@ -79,6 +80,29 @@ export function pulledSessions(
     .sort((a, b) => compareText(b.updatedAt, a.updatedAt) || compareText(a.id, b.id));
 }
 
+/** Returns the sessions that others share, newest first; none while they may not be shown. */
+export function sharedSessions(paths: PathsWithRules): Session[] {
+  return mayShowShared(paths) ? pulledSessions(paths) : [];
+}
+
+/** Returns what its owner's machine made of a session: a meta file, unless it made none, and the text of its observations. */
+export function readTheirs({ id, name = id, cwd = "", file, startedAt, updatedAt }: Session): {
+  meta: SessionMeta | undefined;
+  observations: string | undefined;
+} {
+  const said = recordOf(readJson(besideCopy(file)));
+  const observations = stringOf(said.observations);
+  const { description = "", summary = "", tags = [] } = recordOf(said.meta) as Partial<SessionMeta>;
+  if (description === "" && summary === "" && observations === undefined)
+    return { meta: undefined, observations };
+  const meta = {
+    ...{ schemaVersion: META_SCHEMA_VERSION, sessionId: id, sessionFile: "" },
+    ...{ name, description, summary: summary === "" ? (observations ?? "") : summary, tags, cwd },
+    ...{ createdAt: startedAt ?? updatedAt, updatedAt, model: "shared", lastIndexedLeafId: "" },
+  };
+  return { meta, observations };
+}
+
 /** Returns the ids by which a session may be meant; another's session and its parent have ids on their own machine too. */
 export function idsOf(session: Pick<Session, "id" | "owner">): string[] {
   return [session.id, ...(sharedBy(session)?.id.split("/") ?? [])];
@@ -92,4 +116,10 @@ export function sharedBy({
   if (owner === undefined) return undefined;
   const [, machine = "", host = id] = /^[^@]+@([^:]+):(.+)$/.exec(id) ?? [];
   return { owner, machine, id: host };
+}
+
+/** Returns the short reference to a session, with whose or on which machine it is. */
+export function shortReference(session: Pick<Session, "id" | "owner" | "machine">): string {
+  const from = sharedBy(session);
+  return from ? `${from.owner}@${from.machine}:${shortId(from.id)}` : onMachine(shortId(session.id), session);
 }

@@ -16,6 +16,7 @@ import { findTranscripts } from "./found.ts";
 import { agentByPlace, cleanName, metaFile, readMeta, type SessionMeta } from "./meta.ts";
 import type { TranscriptFile } from "./places.ts";
 import { isSubagentId } from "./places.ts";
+import { sharedBy, sharedSessions } from "./pulled.ts";
 import { findName, namedSessions, recordKey } from "./record.ts";
 import {
   asPath,
@@ -51,7 +52,9 @@ export interface ResolveContext {
   exact?: boolean | undefined;
   /** True if a place in a session is wrong usage. @default {false} */
   sessionOnly?: boolean | undefined;
-  /** Sessions that only stores of ours hold: those are asked once no transcript is exactly meant. @default none */
+  /** True if a session that others share may be meant where no own transcript is exactly. @default {false} */
+  shared?: boolean | undefined;
+  /** Own sessions that only stores of ours hold: these are asked once no transcript is exactly meant. @default none */
   held?: ((wanted: string) => readonly Held[]) | undefined;
   /** Receives a remark on what a reference came to mean. */
   remark?: ((text: string) => void) | undefined;
@@ -63,32 +66,13 @@ const CANDIDATES_SHOWN = 5; // promised: at most 5
 /** A session that a store of ours holds. */
 export interface Held extends Referable {
   session: Session;
-  /** The store's own id of it. */
-  storedId: string;
-  /** The facts that another person's machine shares of it. @default {it is of this machine} */
-  shared?: Shared;
-}
-
-/** The facts known of a session that somebody else shares. */
-export interface Shared {
-  owner: string;
-  machine: string;
-  /** Its id there. */
-  id: string;
-  /** Undefined where nothing was made of it. */
-  meta: SessionMeta | undefined;
-  observations: string | undefined;
 }
 
 /** A session and, if the reference names them, lines of its transcript. */
-interface ResolvedPlace {
+export interface Place {
   session: Session;
   lines: LineRange[] | undefined;
-  /** The store that holds it, if no transcript here does. */
-  held?: Held | undefined;
 }
-
-type Resolved = Omit<ResolvedPlace, "lines">;
 
 /**
  * Returns the session that a reference means, described. A place in a session means the session.
@@ -104,7 +88,7 @@ export function resolveSession(reference: string, context: ResolveContext): Sess
  *
  * @throws {SessionMemoryError} `AMBIGUOUS` or `NOT_FOUND`, with `details.candidates`.
  */
-export function resolvePlace(reference: string, context: ResolveContext): ResolvedPlace {
+export function resolvePlace(reference: string, context: ResolveContext): Place {
   const wanted = reference
     .trim()
     .replace(/^@@/, "")
@@ -112,11 +96,11 @@ export function resolvePlace(reference: string, context: ResolveContext): Resolv
   // No name or path of ours can match this.
   if (wanted === "" || /\p{Cc}/u.test(wanted)) throw notFound(wanted);
   const place = placeIn(wanted);
-  if (!place) return { ...resolveWhole(wanted, context), lines: undefined };
-  const whole = tryWhole(wanted, { ...context, exact: true });
-  if (whole) return { ...whole, lines: undefined };
+  if (!place) return { session: resolveWhole(wanted, context), lines: undefined };
+  const session = tryWhole(wanted, { ...context, exact: true });
+  if (session) return { session, lines: undefined };
   if (context.sessionOnly) throw noPlace(wanted, place.session);
-  return { ...resolveWhole(place.session, context), lines: place.lines };
+  return { session: resolveWhole(place.session, context), lines: place.lines };
 }
 
 /** Returns the session with the newest last row, other than the current one: of this project, else of all. */
@@ -132,16 +116,16 @@ function last({ paths, cwd, current, remark }: ResolveContext): Session {
   return session;
 }
 
-function resolveWhole(wanted: string, context: ResolveContext): Resolved {
+function resolveWhole(wanted: string, context: ResolveContext): Session {
   const { paths, cwd } = context;
   const path = asPath(wanted, cwd);
   const there = path === undefined ? undefined : sessionAt(path);
   const at = there && one(wanted, [there], paths);
   const session = at ?? (wanted === "last" ? last(context) : named(wanted, context));
-  return "session" in session ? session : { session: describeSession(session, paths) };
+  return session.owner === undefined ? describeSession(session, paths) : session;
 }
 
-function tryWhole(wanted: string, context: ResolveContext): Resolved | undefined {
+function tryWhole(wanted: string, context: ResolveContext): Session | undefined {
   try {
     return resolveWhole(wanted, context);
   } catch (error) {
@@ -159,7 +143,7 @@ interface KnownSession extends Referable {
 }
 
 /** Finds a named session, searching in order of cost: file names, then names, then what our stores hold. */
-function named(reference: string, context: ResolveContext): Session | (Resolved & { held: Held }) {
+function named(reference: string, context: ResolveContext): Session {
   const { paths, cwd, subagents = false, exact } = context;
   const { wanted, machine } = splitMachine(reference, paths.synced);
   const found = findTranscripts(paths, { cwd, subagents: subagents || isSubagentId(wanted) }).filter(
@@ -185,8 +169,8 @@ function named(reference: string, context: ResolveContext): Session | (Resolved 
   const same = findNamed(wanted, known);
   if (same.length > 0) return one(wanted, readKnown(same, paths), paths);
   if (begins.length > 0) return one(wanted, begins, paths);
-  const held = oneHeld(reference, context);
-  if (held) return held;
+  const held = findHeld(reference, context);
+  if (held.length > 0) return one(reference, held, paths);
   const like = readKnown(likeName(wanted, known), paths);
   if (like.length > 0 && exact) throw notFound(wanted, { near: like.slice(0, CANDIDATES_SHOWN), paths });
   if (like.length > 0) return one(wanted, like, paths);
@@ -241,15 +225,17 @@ function withBeginning(wanted: string, known: readonly KnownSession[]): KnownSes
   return same.length > 0 ? same : findBegun(wanted, known);
 }
 
-/** Returns the only session of our stores that is meant. */
-function oneHeld(wanted: string, { held, paths }: ResolveContext): (Resolved & { held: Held }) | undefined {
-  const all = findMeant(wanted, held?.(wanted) ?? []);
-  const found = [...new Map(all.map((each) => [each.session.id, each])).values()];
-  if (found.length === 0) return undefined;
-  const sessions = found.map(({ session }) => session);
-  const session = one(wanted, sessions, paths);
-  const holding = found.find((each) => each.session === session);
-  return holding && { session, held: holding };
+/** Returns the sessions without an own transcript that are meant, each once. */
+function findHeld(wanted: string, { held, shared, paths }: ResolveContext): Session[] {
+  const theirs = shared ? sharedSessions(paths).map(asHeld) : [];
+  const found = findMeant(wanted, [...theirs, ...(held?.(wanted) ?? [])]);
+  return [...new Map(found.map(({ session }) => [session.id, session])).values()];
+}
+
+/** Returns a session that others share as references know it. */
+export function asHeld(session: Session): Held {
+  const { id, name } = session;
+  return { session, ids: [id, sharedBy(session)?.id ?? id], names: name === undefined ? [] : [name] };
 }
 
 /** Adds the names that meta files and hosts give, and the sessions with only a meta file left. */

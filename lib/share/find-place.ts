@@ -1,17 +1,10 @@
-/** Finds what a reference to a session means, and opens no index where a transcript answers. */
+/** Finds what a reference to a session means, also where only the index of an earlier version still holds it. */
 
+import { SessionMemoryError } from "../base/errors.ts";
 import { hasContent } from "../base/files.ts";
+import { quoted, shortId } from "../base/text.ts";
 import { statUnpacked } from "../hosts/packed.ts";
-import type { LineRange, Session } from "../hosts/session.ts";
-import { type ResolveContext, resolvePlace, type Shared } from "../sessions/resolve.ts";
-
-/** A session of this machine or another's that a reference means, and lines of it. */
-export interface Place {
-  session: Session;
-  lines: LineRange[] | undefined;
-  /** The facts that its owner shares. */
-  shared?: Shared;
-}
+import { type Place, type ResolveContext, resolvePlace } from "../sessions/resolve.ts";
 
 /**
  * Returns what a reference means: a session with a transcript or a copy, or one that others share.
@@ -19,36 +12,27 @@ export interface Place {
  * @throws {SessionMemoryError} `AMBIGUOUS` or `NOT_FOUND`.
  */
 export async function findPlace(reference: string, context: ResolveContext): Promise<Place> {
-  return findTranscript(reference, context) ?? (await findStored(reference, context));
+  const { paths } = context;
+  if (hasContent(paths.former) && !isThere(reference, context))
+    (await import("../index/former-index.ts")).lookInFormerIndex(paths);
+  const place = resolvePlace(reference, { ...context, shared: true });
+  if (statUnpacked(place.session.file)) return place;
+  const id = shortId(place.session.id);
+  throw new SessionMemoryError(
+    "NOT_FOUND",
+    `Cannot read ${id}: its transcript is gone, and there is no copy of it`,
+    {
+      hint: `session-memory search --session ${quoted(id)} "<question>" finds what the index still holds of it`,
+    },
+  );
 }
 
-/** Returns the place in a transcript that a reference means; undefined where others might have what it means. */
-function findTranscript(reference: string, context: ResolveContext): Place | undefined {
-  const remarks: string[] = [];
-  let isAsked = false;
-  const held = () => {
-    isAsked = true;
-    return [];
-  };
+/** Returns whether a transcript or a copy of one's own is exactly meant. */
+function isThere(reference: string, context: ResolveContext): boolean {
   try {
-    const { session, lines } = resolvePlace(reference, {
-      ...context,
-      held,
-      remark: (text) => remarks.push(text),
-    });
-    if (isAsked || !statUnpacked(session.file)) return undefined;
-    for (const remark of remarks) context.remark?.(remark);
-    return { session, lines };
-  } catch (error) {
-    if (isAsked) return undefined;
-    throw error;
+    const { session } = resolvePlace(reference, { ...context, exact: true, remark: undefined });
+    return statUnpacked(session.file) !== undefined;
+  } catch {
+    return false;
   }
-}
-
-/** SQLite, and all that reads others' sessions, is loaded only here. */
-async function findStored(reference: string, context: ResolveContext): Promise<Place> {
-  const { findStoredPlace } = await import("./shared-sessions.ts");
-  if (hasContent(context.paths.former))
-    (await import("../index/former-index.ts")).lookInFormerIndex(context.paths);
-  return findStoredPlace(reference, context);
 }
