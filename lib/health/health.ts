@@ -65,7 +65,7 @@ export function checkHealth({ config, configError, sessions, cwd, now }: HealthO
     ...checkRuntime(runtime),
     ...checkStateFolder(paths.home),
     ...findMovedHosts(paths, now.getTime()),
-    ...checkSessions({ paths, exclude: settings.exclude, sessions, cwd }),
+    ...checkSessions({ paths, exclude: settings.exclude, cwd }),
     ...(configError ? [] : [...checkArchive(paths, settings), ...checkSharing(config)]),
   ].sort((a, b) => RANKS.indexOf(a.level) - RANKS.indexOf(b.level));
   const worst = findings[0]?.level ?? "info";

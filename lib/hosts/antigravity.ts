@@ -6,6 +6,7 @@
 import { join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { readJson, readText, statPath } from "../base/files.ts";
+import { info } from "../base/findings.ts";
 import {
   arrayOf,
   isRecord,
@@ -15,6 +16,7 @@ import {
   recordOf,
   stringOf,
 } from "../base/json.ts";
+import { counted } from "../base/text.ts";
 import { type BareEntry, type Tools, toCall, withoutAttached, wrappedText } from "./format.ts";
 import type { HostFile } from "./host.ts";
 import { cutToHunks } from "./tool-call.ts";
@@ -23,12 +25,19 @@ export const host: HostFile = {
   name: "Antigravity CLI",
   program: "agy",
   resume: "agy --conversation <id>",
-  emptiedWhy: "nothing can be read of it: what was said is only in conversations/, in the client's own form",
 
   timeKey: "created_at",
 
   matches({ step_index, source, type }) {
     return typeof step_index === "number" && typeof source === "string" && typeof type === "string";
+  },
+
+  *check(files) {
+    const [first, ...others] = files.filter((file) => statPath(file)?.size === 0);
+    const more = others.length > 0 ? ` (and ${counted(others.length, "more like this")})` : "";
+    const remedy =
+      "nothing can be read of it: what was said is only in conversations/, in the client's own form";
+    if (first) yield info(`the transcript of a session of Antigravity CLI is empty: ${first}${more}`, remedy);
   },
 
   readHead(record, head) {

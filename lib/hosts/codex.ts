@@ -2,6 +2,7 @@
 
 import { join } from "node:path";
 import { isDirectory, namesIn, readBytes, readJson, readText } from "../base/files.ts";
+import { warning } from "../base/findings.ts";
 import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf, stringsOf } from "../base/json.ts";
 import { ROOT } from "../base/runtime.ts";
 import { counted } from "../base/text.ts";
@@ -16,6 +17,8 @@ import {
 } from "./format.ts";
 import { type HostFile, keepContent, moved, PLUGIN, pluginCommands, type Restorer } from "./host.ts";
 import { linesForward, parseLine, readFully, withFile } from "./lines.ts";
+import { PACKED } from "./names.ts";
+import { canUnpack, findPacked, UNPACKING } from "./packed.ts";
 import type { ToolCall } from "./session.ts";
 
 const ROW_TYPES = new Set(["session_meta", "response_item", "event_msg", "turn_context", "compacted"]);
@@ -78,6 +81,12 @@ export const host: HostFile = {
     // It works with a copy, which the command that adds the plugin brings up to date.
     const isHere = isKnown && !isOther && isInstalled && isCopied(home);
     return pluginCommands({ isInstalled, isKnown, isHere, isOther }, ["add", "remove"]);
+  },
+
+  *check(files) {
+    const packed = files.filter((file) => findPacked(file)?.end === PACKED).length;
+    const what = `${counted(packed, "compressed session")} of Codex cannot be read here`;
+    if (packed > 0 && !canUnpack()) yield warning(what, UNPACKING);
   },
 
   leftIn(home) {

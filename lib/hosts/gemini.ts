@@ -3,6 +3,8 @@
  * whole. What Qwen Code, its fork, writes alike is here too.
  */
 
+import { basename, dirname, join } from "node:path";
+import { warning } from "../base/findings.ts";
 import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf, stringsOf } from "../base/json.ts";
 import { type BareEntry, isoTime, toCall, treeNode, withoutOwnWords } from "./format.ts";
 import type { HostFile } from "./host.ts";
@@ -28,11 +30,16 @@ export const host: HostFile = {
       },
     },
   },
-  severalFiles: {
-    names: /^session-.+-([0-9a-f]{8})\.jsonl$/,
-    shown: "session-*-$1.jsonl",
-    what: "Gemini CLI 0.61 deletes a session that was resumed when it next starts in that project",
-    remedy: "copy these files to another folder before",
+
+  /** Finds sessions that were resumed: each has a second file, whose name ends as that of the first. */
+  *check(files) {
+    const places = files.flatMap((file) => {
+      const [, end] = /^session-.+-([0-9a-f]{8})\.jsonl$/.exec(basename(file)) ?? [];
+      return end === undefined ? [] : join(dirname(file), `session-*-${end}.jsonl`);
+    });
+    const what = "Gemini CLI 0.61 deletes a session that was resumed when it next starts in that project";
+    for (const place of new Set(places.filter((place, i) => places.indexOf(place) !== i)))
+      yield warning(`${what}: ${place}`, "copy these files to another folder before");
   },
 
   matches(record) {

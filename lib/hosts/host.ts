@@ -4,6 +4,7 @@
  */
 
 import { join, posix, win32 } from "node:path";
+import type { Finding } from "../base/findings.ts";
 import { isRecord, type JsonRecord } from "../base/json.ts";
 import { ROOT } from "../base/runtime.ts";
 import type { Paths } from "../config/config.ts";
@@ -106,16 +107,14 @@ export interface HostFile extends Format {
   retention?: { settings: string; key: string; days: number };
   /** The folder of outputs that are too long for a row, in the one that is called as the transcript is. */
   outputs?: string;
-  /** The handling of sessions with several files, which share the first group of their names. */
-  severalFiles?: { names: RegExp; shown: string; what: string; remedy: string };
   /** Its databases or documents, whose sessions are copied into a folder of ours by the host's name. */
   store?: StoredElsewhere;
   /** Its file of all prompts, which outlives transcripts: copies of its prompts stand in for transcripts that are gone. */
   prompts?: StoredElsewhere;
   /** The place of sessions in a newer form that is not read yet, so that health can say so. */
   unreadPlace?: string;
-  /** The reason an empty transcript is not an empty session, where that is so. */
-  emptiedWhy?: string;
+  /** Finds what is wrong with its transcripts, or what its next start may do to them. */
+  check?: (files: readonly string[]) => Iterable<Finding>;
   /** Makes its rows the rows of a new session, for a host that resumes a session put there. */
   restorer?: Restorer;
 }
