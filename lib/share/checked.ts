@@ -65,7 +65,7 @@ export function toListed(row: HubRow, readAt: string): SharedSession {
     origin: String(row.origin),
     project,
     seq: numbers[1] ?? 0,
-    heldSeq: 0,
+    silentSeq: 0,
     updatedAt,
     chunks: -1,
     fault: faults[0],

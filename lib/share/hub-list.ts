@@ -41,14 +41,19 @@ export interface SharedSession {
   number: number;
   origin: string;
   project: string;
-  /** The hub's last change of it, and the last one that is here; 0: nothing of it is. */
+  /** The hub's last change of it, and the one up to which nothing was said in it: it has no copy. */
   seq: number;
-  heldSeq: number;
+  silentSeq: number;
   updatedAt: string;
   /** Its size at the hub, in chunks of the usual size, as it was counted; -1: not yet. */
   chunks: number;
   /** The reason that it is not taken; undefined if it is. */
   fault?: string | undefined;
+}
+
+/** A session that is to be read, from the change on that is here. */
+export interface WantedSession extends SharedSession {
+  heldSeq: number;
 }
 
 /** The bytes that count as one chunk: at the hub one has half as many with its deeds, in a copy about as many. */
@@ -65,7 +70,6 @@ CREATE TABLE IF NOT EXISTS hub_sessions (
   origin TEXT NOT NULL,
   project TEXT NOT NULL,
   seq INTEGER NOT NULL,
-  -- the change up to which nothing was said in it: it has no copy
   silent_seq INTEGER NOT NULL DEFAULT 0,
   updated_at TEXT NOT NULL,
   chunks INTEGER NOT NULL,
@@ -135,18 +139,20 @@ export function placeOfShared(
 }
 
 /** Returns every session of the hub that is known here. */
-export function readShared(list: HubList): SharedSession[] {
-  const rows = list.db.prepare(
+export function readShared({ db }: HubList): SharedSession[] {
+  const rows = db.prepare(
     `SELECT stored_id AS storedId, owner, machine, agent, id, number, origin, project, seq, silent_seq AS silentSeq,
        updated_at AS updatedAt, chunks
      FROM hub_sessions ORDER BY updated_at DESC, stored_id`,
   );
-  const sessions = rows.all() as unknown[] as (SharedSession & { silentSeq: number })[];
-  return sessions.map(({ silentSeq, ...session }) => {
-    const note = readNote(placeOfShared(list, session));
-    const isSame = note?.number === session.number;
-    return { ...session, heldSeq: note ? (isSame && numberOf(note.seq)) || 0 : silentSeq };
-  });
+  return rows.all() as unknown[] as SharedSession[];
+}
+
+/** Returns the hub's last change of a session that is here, as its copy's note says; 0: nothing of it is. */
+export function readHeldSeq(list: HubList, session: SharedSession): number {
+  const note = readNote(placeOfShared(list, session));
+  if (!note) return session.silentSeq;
+  return (note.number === session.number && numberOf(note.seq)) || 0;
 }
 
 /** Returns what a session takes here, in chunks of the usual size. */

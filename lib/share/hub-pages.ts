@@ -2,7 +2,7 @@
 
 import { TEXT_MAX } from "./checked.ts";
 import type { Hub, HubRow } from "./hub.ts";
-import { type SharedSession, WEIGHT_BYTES } from "./hub-list.ts";
+import { type SharedSession, type WantedSession, WEIGHT_BYTES } from "./hub-list.ts";
 import { DOCUMENT_MAX_BYTES, SESSION_MAX_CHUNKS } from "./hub-schema.ts";
 
 /** Exchanges of one statement's answer: more would not come in time on a slow line. */
@@ -76,7 +76,7 @@ function selectPage(condition: string): string {
 /** Reads the exchanges of the sessions that are left and that fit a condition, by pages. */
 export async function* readPages(
   hub: Hub,
-  { condition, left }: { condition: string; left: () => SharedSession[] },
+  { condition, left }: { condition: string; left: () => WantedSession[] },
 ): AsyncGenerator<HubRow[]> {
   const sql = selectPage(condition);
   let last: [number, number, number] = [-1, -1, -1];

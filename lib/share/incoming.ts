@@ -24,6 +24,7 @@ import {
   noteSilent,
   placeOfShared,
   type SharedSession,
+  type WantedSession,
   WEIGHT_BYTES,
 } from "./hub-list.ts";
 import { DESCRIBE_SESSIONS, DESCRIBED, readPages } from "./hub-pages.ts";
@@ -49,7 +50,7 @@ const BATCH = 5000;
 /** Reads sessions, the newest first, each as far as its copy's note says then. */
 export async function fetchSessions(
   hub: Hub,
-  wanted: readonly SharedSession[],
+  wanted: readonly WantedSession[],
   options: FetchOptions,
 ): Promise<void> {
   const total = wanted.reduce((sum, { chunks }) => sum + chunks, 0);
@@ -63,12 +64,12 @@ export async function fetchSessions(
 
 /** A session that is being read, with what the hub says of it. */
 interface Described {
-  shared: SharedSession;
+  shared: WantedSession;
   session: ReturnType<typeof toDescription>;
 }
 
 /** Reads some sessions whole, or what of them is new, into copies. */
-async function fetchBatch(hub: Hub, batch: readonly SharedSession[], options: FetchOptions): Promise<void> {
+async function fetchBatch(hub: Hub, batch: readonly WantedSession[], options: FetchOptions): Promise<void> {
   const { list, config, room } = options;
   const clean = cleaner(config.settings.redact.extra);
   const described = await readDescriptions(hub, batch, { ...options, clean });
@@ -98,14 +99,14 @@ async function copyExchanges(
     room,
     clean,
   }: FetchOptions & { clean: ReturnType<typeof cleaner> },
-): Promise<ReadonlyMap<SharedSession, number>> {
+): Promise<ReadonlyMap<WantedSession, number>> {
   const byNumber = new Map(described.map((each) => [each.shared.number, each]));
-  const read = new Map<SharedSession, number>();
+  const read = new Map<WantedSession, number>();
   // what it is counted as is not known before it is unpacked
-  const isOver = (shared: SharedSession) =>
+  const isOver = (shared: WantedSession) =>
     (read.get(shared) ?? 0) > shared.chunks + (room.get(shared.owner) ?? 0);
   const left = () => described.map(({ shared }) => shared).filter((shared) => !isOver(shared));
-  const removed = new Map<SharedSession, { line: number; nth: number }[]>();
+  const removed = new Map<WantedSession, { line: number; nth: number }[]>();
   for await (const page of readPages(hub, { condition: "c.hash IS NULL", left }))
     for (const row of page) {
       const { shared } = byNumber.get(Number(row.session)) ?? {};
@@ -198,7 +199,7 @@ function moveCursor(
 /** Reads what the hub says of sessions. */
 async function readDescriptions(
   hub: Hub,
-  batch: readonly SharedSession[],
+  batch: readonly WantedSession[],
   { clean, exclusion }: FetchOptions & { clean: ReturnType<typeof cleaner> },
 ): Promise<Described[]> {
   const byNumber = new Map(batch.map((session) => [session.number, session]));

@@ -23,9 +23,11 @@ import {
   type HubList,
   heldSize,
   placeOfShared,
+  readHeldSeq,
   readShared,
   removeShared,
   type SharedSession,
+  type WantedSession,
 } from "./hub-list.ts";
 import { countSizes } from "./hub-pages.ts";
 import { fetchSessions, noteSize } from "./incoming.ts";
@@ -247,7 +249,7 @@ async function listSharedSessions(
  */
 async function plan(hub: Hub, options: PullOptions) {
   const { list, config } = options;
-  const wanted: SharedSession[] = [];
+  const wanted: WantedSession[] = [];
   const { out = [], taken = [] } = Object.groupBy(readShared(list), outTest(options));
   const isHere = (session: SharedSession) => statUnpacked(placeOfShared(list, session)) !== undefined;
   const dropped = out.filter(isHere);
@@ -265,7 +267,8 @@ async function plan(hub: Hub, options: PullOptions) {
       continue;
     }
     room.set(session.owner, left);
-    if (session.heldSeq !== session.seq) wanted.push(session);
+    const heldSeq = readHeldSeq(list, session);
+    if (heldSeq !== session.seq) wanted.push({ ...session, heldSeq });
   }
   return { wanted, dropped, room };
 }
@@ -306,8 +309,7 @@ async function withSizes(
     const counted = await countSizes(hub, page);
     list.db.transaction(() => {
       for (const session of page) {
-        const held = session.heldSeq > 0 ? heldSize(list, session) : 0;
-        const size = Math.max(counted.get(session.number) ?? 1, held);
+        const size = Math.max(counted.get(session.number) ?? 1, heldSize(list, session));
         noteSize(list, session, size);
         sizes.set(session.storedId, size);
         add(session, size);

@@ -21,7 +21,16 @@ import { forgetInLog } from "../store/forget-log.ts";
 import { openState, withExistingState, withState } from "../store/state.ts";
 import { removeDatabase, type Store, withExistingStore } from "../store/store.ts";
 import { connectHub, type Hub, hubAddress } from "./hub.ts";
-import { indexPulled, openForPull, readShared, removeAllPulled, withHubList } from "./hub-list.ts";
+import {
+  type HubList,
+  indexPulled,
+  openForPull,
+  readHeldSeq,
+  readShared,
+  removeAllPulled,
+  type SharedSession,
+  withHubList,
+} from "./hub-list.ts";
 import { localSessions, outgoing } from "./outgoing.ts";
 import { dueSessions, greetHub, type PublishReport, publish } from "./publish.ts";
 import { type PullReport, pullShared } from "./pull.ts";
@@ -270,9 +279,7 @@ export function shareStatus(config: ShareSettings): ShareStatus | undefined {
   const notes = withExistingState(paths, readPublished) ?? new Map<string, { signature: string }>();
   const own = withExistingStore(paths.database, (store) => localSessions(store, { config, exclusion })) ?? [];
   const theirs = pulledSessions(paths);
-  const late = (withHubList(paths, readShared) ?? []).filter(
-    ({ heldSeq, seq }) => heldSeq > 0 && heldSeq < seq,
-  );
+  const late = withHubList(paths, readLate) ?? [];
   const names = ["last_publish", "last_pull", "error"] as const;
   const [lastPublish = null, lastPull = null, error] =
     withExistingState(paths, (state) => names.map((name) => readShareFact(state, name))) ?? [];
@@ -291,6 +298,14 @@ export function shareStatus(config: ShareSettings): ShareStatus | undefined {
   });
   const [hub, machine] = [hubLabel(config, share.urlEnv), ownMachine(share)];
   return { hub, machine, projects, lastPublish, lastPull, ...(error === undefined ? {} : { error }) };
+}
+
+/** Returns the sessions that are here in part. */
+function readLate(list: HubList): SharedSession[] {
+  return readShared(list).filter((session) => {
+    const heldSeq = readHeldSeq(list, session);
+    return heldSeq > 0 && heldSeq < session.seq;
+  });
 }
 
 function hubLabel(config: ShareSettings, variable: string): string | null {
