@@ -9,6 +9,7 @@
  */
 
 import { SessionMemoryError } from "../lib/base/errors.ts";
+import { fit } from "../lib/base/fit.ts";
 import { counted } from "../lib/base/text.ts";
 import {
   ANY_WORDS,
@@ -185,12 +186,11 @@ function lookAtShared(
   return { rendered: observations ? fitLines(observations, input.maxChars) : null };
 }
 
-/** Returns the first whole lines of a text that fit, and a last one with the number of the others. */
+/** Returns the first lines of a text that fit, and a last one with the number of the others. */
 function fitLines(text: string, maxChars = Number.POSITIVE_INFINITY): string {
-  if (text.length <= maxChars) return text;
-  const noteFor = (rest: string) => `\n(${counted(rest.match(/^.+$/gm)?.length ?? 0, "more line")} left out)`;
-  const end = Math.max(0, text.lastIndexOf("\n", maxChars - noteFor(text).length));
-  return text.slice(0, end) + noteFor(text.slice(end));
+  const blocks = text.split("\n").map((line, rank) => ({ rank, forms: [[line]] }));
+  const gap = (count: number) => [`(${counted(count, "more line")} left out)`];
+  return fit(blocks, { maxChars: maxChars + 1, gap }).join("\n");
 }
 
 /** Performs the actions that only read. */

@@ -25,6 +25,11 @@ describe("fit()", () => {
     expect(fit(blocks, { maxChars, gap })).toEqual(expected);
   });
 
+  test("leaves out nothing where all fits, even what is shorter than its count", () => {
+    const short = ["first", "b"].map((line, rank) => ({ rank, forms: [[line]] }));
+    expect(fit(short, { maxChars: 8, gap })).toEqual(["first", "b"]);
+  });
+
   test("counts code points, line ends included", () => {
     const wide = [{ rank: 0, forms: [["\u{1f6a2}\u{1f6a2}"]] }];
     expect(fit(wide, { maxChars: 4, gap: () => [""] })).toEqual(["\u{1f6a2}\u{1f6a2}"]);

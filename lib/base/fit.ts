@@ -20,13 +20,15 @@ interface Budget<T extends Line | string> {
 }
 
 /**
- * Returns the lines of as many blocks as fit, by rank and in their shortest form, which then grow as far as there is room. What
- * is left out is counted where it stood.
+ * Returns all lines where they fit, else the ones of as many blocks as do, by rank and in their shortest form. These grow as
+ * far as there is room, and blocks left out are counted where they stood.
  */
 export function fit<T extends Line | string>(
   blocks: readonly Block<T>[],
   { maxChars, size = countPoints, gap }: Budget<T>,
 ): T[] {
+  const whole = blocks.flatMap(({ forms }) => forms[0] ?? []);
+  if (blocks.every(({ forms }) => forms.length > 0) && size(whole) <= maxChars) return whole;
   const chosen: (readonly T[] | undefined)[] = blocks.map(() => undefined);
   const gapCost = (count: number) => (count === 0 ? 0 : size(gap(count)));
   let left = maxChars - gapCost(blocks.length);

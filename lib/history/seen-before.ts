@@ -1,6 +1,7 @@
 /** Seen before: what ended an error in earlier sessions, said at the moment when a command fails with it again. */
 
 import { errorKeys } from "../base/error-lines.ts";
+import { countPoints } from "../base/output.ts";
 import { counted, headed, oneLineOfCode, projectName, quote, quoteCode, quoteName } from "../base/text.ts";
 import { formatAge } from "../base/time.ts";
 import type { Done } from "../hosts/session.ts";
@@ -134,7 +135,7 @@ export function describeSeen(seen: readonly Seen[]): { text: string; shown: numb
   const lines = [headed("Seen Before")];
   const shown: number[] = [];
   for (const { text, keys } of seen.slice(0, ERRORS_MAX)) {
-    if ([...lines, text].join("\n").length > ALL_CHARS) continue;
+    if (countPoints([...lines, text]) > ALL_CHARS + 1) continue;
     lines.push(text);
     shown.push(...keys);
   }
