@@ -34,7 +34,7 @@ import { metaFile, RULES, readMeta } from "../lib/sessions/meta.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { readTitles } from "../lib/sessions/titles.ts";
 import { recordWritten } from "../lib/store/state.ts";
-import { type Rules, readRules } from "../lib/transcripts/rules.ts";
+import { type Rules, readRules, shownText } from "../lib/transcripts/rules.ts";
 
 const USAGE = `\
 Usage: session-memory save-session [<session>] [options]
@@ -113,34 +113,18 @@ export async function saveSessionToMemory(options: SaveOptions): Promise<string 
  * `STORAGE_ERROR` when the folder cannot be written.
  */
 export async function saveSession(options: SaveOptions): Promise<Saved> {
-  const { config = unconfigured(), sessionId: session } = options;
-  const saved = await writeEnd({ ...options, config });
-  const { path, created } = saved;
-  logEvent(config.paths.log, { event: "save-session", ok: true, session, path, created });
-  return saved;
-}
-
-type Saving = SaveOptions & { config: Pick<Config, "paths" | "settings"> };
-
-async function writeEnd(options: Saving): Promise<Saved> {
-  const { sessionFile, sessionId, messageCount: count = MESSAGES, config } = options;
-  const { timezone = systemTimezone() } = config.settings;
+  const { config = unconfigured(), sessionFile, sessionId, messageCount: count = MESSAGES } = options;
   const rules = readRules(config.settings);
-  const said = readEnd(sessionFile, { count, rules });
-  const { messages } = said;
-  const [first] = messages;
-  if (!first) {
+  const end = readEnd(sessionFile, { count, rules });
+  if (end.messages.length === 0) {
     const message = `Cannot save session "${sessionId}": nothing was said in it`;
     throw new SessionMemoryError("NOT_FOUND", message, { hint: "name another session" });
   }
-  // Transcripts without times have the file's.
-  const stat = statUnpacked(sessionFile);
-  const at =
-    messages.findLast((message) => message.at)?.at ?? (stat ? changedAt(stat) : new Date().toISOString());
-  const end = { ...said, ...rules, at, timezone, place: `${first.line}-${messages.at(-1)?.line}` };
   const folder = resolve(options.workspaceDir, options.directory ?? "memory");
   try {
-    return { ...(await placeNote(folder, end, options)), messages: messages.length };
+    const { path, created } = await placeNote(folder, { ...end, rules }, { ...options, config });
+    logEvent(config.paths.log, { event: "save-session", ok: true, session: sessionId, path, created });
+    return { path, created, messages: end.messages.length };
   } catch (error) {
     if (!(error instanceof Error) || !("code" in error)) throw error;
     throw new SessionMemoryError("STORAGE_ERROR", `Cannot save to "${folder}": ${describeError(error)}`, {
@@ -150,42 +134,36 @@ async function writeEnd(options: Saving): Promise<Saved> {
   }
 }
 
-/** The end of a session, with its time and its lines of the transcript. */
-type End = ReturnType<typeof readEnd> & Rules & { at: string; timezone: string; place: string };
-
 /** Writes the note of a session's end under a name of its topic, unless it is there already. */
-async function placeNote(folder: string, end: End, options: Saving): Promise<Omit<Saved, "messages">> {
-  const { at, timezone, hasText } = end;
-  const { config, sessionId, slug: wanted, topic: known } = options;
-  const { lines, text } = noteText(end, options);
-  const date = formatDate(at, timezone);
-  const given = wanted === undefined ? undefined : sanitizeSlug(wanted) || timeSlug(at, timezone);
-  const present = findNote(folder, text, { date, slug: given });
-  if (present) return { path: present, created: false };
-  const topic = known !== undefined && hasText(known) ? undefined : known;
-  const slug = given ?? (await chooseSlug({ ...options, ...end, topic, content: lines.join("\n") }));
-  const written = writeNote(folder, `${date}-${slug}`, text);
-  if (written.created) recordWritten(config.paths, { path: written.path, content: text, sessionId });
-  return written;
-}
-
-function noteText({ messages, at, timezone, place, clean, hasText }: End, options: Saving) {
+async function placeNote(
+  folder: string,
+  { rows, messages, rules }: ReturnType<typeof readEnd> & { rules: Rules },
+  options: SaveOptions & { config: Pick<Config, "paths" | "settings"> },
+): Promise<Omit<Saved, "messages">> {
   const { sessionFile, sessionId, sessionKey, source, savedOn, config } = options;
-  const { participants } = config.settings;
-  const field = (text: string) => oneLine(clean(text), FIELD_MAX);
-  const lines = messages.map(
-    ({ kind, text }) =>
-      `${field(participants[kind === "user" ? kind : "assistant"])}: ${oneLine(text, MESSAGE_MAX)}`,
-  );
-  const text = renderNote({
-    time: `${formatLocal(at, timezone)} ${timezone}`,
-    sessionKey: field(hasText(sessionKey) ? sessionId : sessionKey),
-    sessionId: field(sessionId),
-    source: field(source),
-    transcript: `${field(sessionFile)}:${place}`,
-    ...{ savedOn, lines },
+  const { timezone = systemTimezone(), participants } = config.settings;
+  // Transcripts without times have the file's.
+  const stat = statUnpacked(sessionFile);
+  const at = messages.findLast((said) => said.at)?.at ?? (stat ? changedAt(stat) : new Date().toISOString());
+  const field = (value: string) => oneLine(rules.clean(value), FIELD_MAX);
+  const lines = messages.map(({ who, text }) => `${field(participants[who])}: ${oneLine(text, MESSAGE_MAX)}`);
+  const note = renderNote(`${formatLocal(at, timezone)} ${timezone}`, lines, {
+    "Session Key": field(rules.hasText(sessionKey) ? sessionId : sessionKey),
+    "Session ID": field(sessionId),
+    Source: field(source),
+    Transcript: `${field(sessionFile)}:${messages[0]?.line}-${messages.at(-1)?.line}`,
+    ...(savedOn !== undefined && { Saved: `on ${savedOn}` }),
   });
-  return { lines, text };
+  const date = formatDate(at, timezone);
+  const given = options.slug === undefined ? undefined : sanitizeSlug(options.slug) || timeSlug(at, timezone);
+  const present = findNote(folder, note, { date, slug: given });
+  if (present) return { path: present, created: false };
+  const topic = shownText(options.topic, rules);
+  const named = { rows, at, timezone, clean: rules.clean, topic, slugOptions: options.slugOptions };
+  const slug = given ?? (await chooseSlug(lines.join("\n"), named));
+  const written = writeNote(folder, `${date}-${slug}`, note);
+  if (written.created) recordWritten(config.paths, { path: written.path, content: note, sessionId });
+  return written;
 }
 
 const SCRIPT = {

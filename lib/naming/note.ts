@@ -7,7 +7,7 @@ import { logEvent } from "../base/output.ts";
 import { takeStart } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import { defaultSettings, type Paths, resolvePaths } from "../config/config.ts";
-import type { Entry } from "../hosts/session.ts";
+import type { Row, Said, Speaker } from "../hosts/session.ts";
 import type { SendChat } from "../model/answers.ts";
 import type { SpendLedger } from "../model/spend.ts";
 import { redact } from "../redact/redact.ts";
@@ -19,44 +19,18 @@ import {
   forgetFiles,
   writtenFiles,
 } from "../store/state.ts";
-import { isMessage, toRows } from "../transcripts/calls.ts";
+import { toRows } from "../transcripts/calls.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import { readEntries } from "../transcripts/transcript.ts";
 import { nameByRule } from "./naming.ts";
 
-/** The parts of a note. All texts are redacted and on one line. */
-interface Note {
-  /** Local date and time of the last message, with the zone's name. */
-  time: string;
-  sessionKey: string;
-  sessionId: string;
-  source: string;
-  /** The messages' place: `<file>:<first>-<last>`. */
-  transcript: string;
-  /** The command that ended the session and saved it. */
-  savedOn?: string | undefined;
-  /** `User: …` and `Assistant: …`. */
-  lines: string[];
-}
-
-/** Returns the note's text; the same for the same session, whenever it is made. */
-export function renderNote({
-  time,
-  sessionKey,
-  sessionId,
-  source,
-  transcript,
-  savedOn,
-  lines,
-}: Note): string {
-  const saved = savedOn === undefined ? "" : `\n- **Saved**: on ${savedOn}`;
+/** Returns a note's text, the same for the same session, whenever it is made. All that goes into it is redacted and on one line. */
+export function renderNote(time: string, lines: readonly string[], facts: Record<string, string>): string {
+  const head = Object.entries(facts).map(([name, fact]) => `- **${name}**: ${fact}`);
   return `\
 # Session: ${time}
 
-- **Session Key**: ${sessionKey}
-- **Session ID**: ${sessionId}
-- **Source**: ${source}
-- **Transcript**: ${transcript}${saved}
+${head.join("\n")}
 
 ## Conversation Summary
 
@@ -99,17 +73,17 @@ export function writeNote(folder: string, name: string, text: string): { path: s
 }
 
 /**
- * Reads a transcript's entries, and of these the last `count` messages.
+ * Reads a transcript's rows, and of these the last `count` messages.
  *
  * @throws {SessionMemoryError} `NOT_FOUND` when it is gone, `PARSE_ERROR` when it cannot be read.
  */
 export function readEnd(
   file: string,
   { count, rules }: { count: number; rules: Rules },
-): { entries: Entry[]; messages: Entry[] } {
+): { rows: Row[]; messages: Said<Speaker>[] } {
   try {
-    const entries = [...readEntries(file, { rules, unterminated: "accept" })];
-    return { entries, messages: entries.filter(isSaid).slice(-count) };
+    const rows = toRows([...readEntries(file, { rules, unterminated: "accept" })]);
+    return { rows, messages: rows.filter(isSaid).slice(-count) };
   } catch (cause) {
     if (hasCode(cause, "ENOENT")) {
       throw new SessionMemoryError("NOT_FOUND", `Cannot read "${file}": the transcript is gone`, {
@@ -124,8 +98,8 @@ export function readEnd(
   }
 }
 
-function isSaid(entry: Entry): boolean {
-  return isMessage(entry) && entry.text.trim() !== "";
+function isSaid(row: Row): row is Said<Speaker> {
+  return (row.who === "user" || row.who === "assistant") && row.text.trim() !== "";
 }
 
 /** The folder in which save-session puts notes by default. */
@@ -241,9 +215,7 @@ export async function generateSlug(content: string, options: SlugOptions): Promi
 }
 
 interface SlugSources {
-  entries: readonly Entry[];
-  /** The messages a model is shown, redacted. */
-  content: string;
+  rows: readonly Row[];
   at: string;
   timezone: string | undefined;
   clean: (text: string) => string;
@@ -251,19 +223,15 @@ interface SlugSources {
   slugOptions?: SlugOptions | AskedForSlug | undefined;
   /** The known topic of the session, better than rules could say. */
   topic?: string | undefined;
-  log?: string | undefined;
 }
 
-/** Returns the model's slug, else one of the known topic, else one by rule, else the time of day. */
-export async function chooseSlug(sources: SlugSources): Promise<string> {
-  const { entries, content, at, timezone, clean, slugOptions, topic = "", log } = sources;
-  const asked = slugOptions && (await askForSlug(content, { log, clean, ...slugOptions }));
-  return (
-    asked ||
-    sanitizeSlug(clean(topic)) ||
-    sanitizeSlug(nameByRule(toRows(entries)) ?? "") ||
-    timeSlug(at, timezone)
-  );
+/** Returns the model's slug for redacted messages, else one of the known topic, else one by rule, else the time of day. */
+export async function chooseSlug(
+  content: string,
+  { rows, at, timezone, clean, slugOptions, topic = "" }: SlugSources,
+): Promise<string> {
+  const asked = slugOptions && (await askForSlug(content, { clean, ...slugOptions }));
+  return asked || sanitizeSlug(topic) || sanitizeSlug(nameByRule(rows) ?? "") || timeSlug(at, timezone);
 }
 
 /** Returns a slug by the model; undefined, and a logged warning, when it gives none. Never throws. */
