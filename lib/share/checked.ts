@@ -77,16 +77,16 @@ function sessionId(value: unknown): string {
   return String(value).replace(/[\p{Cc}\s]/gu, "_");
 }
 
-/** Returns a session's description as its copy's document keeps it. */
-export function toDescription(row: HubRow, { updatedAt }: SharedSession, { text, line }: Cleaner) {
+/** Returns a session's description as its copy keeps it. */
+export function toDescription(row: HubRow, session: SharedSession, { text, line }: Cleaner) {
+  const { owner, machine, project, updatedAt } = session;
   const meta = row.meta === null ? undefined : recordOf(row.meta);
-  const name = line(row.name);
+  const [name, folder] = [line(row.name), line(row.folder)];
   return {
-    number: Number(row.number),
     seq: Number(row.seq),
     name: name === "" ? undefined : name,
-    folder: line(row.folder),
-    parentId: row.parent_id === null ? undefined : sessionId(row.parent_id),
+    cwd: folder === "" ? project : `${project}/${folder}`,
+    parentId: row.parent_id === null ? undefined : `${owner}@${machine}:${sessionId(row.parent_id)}`,
     startedAt: row.started_at === null ? undefined : toTime(row.started_at, updatedAt),
     meta: meta && {
       description: text(meta.description),

@@ -3,20 +3,19 @@
  * for the version that wrote it; the next pull reads all anew.
  */
 
-import { hasContent, replaceFile, whyUnwritable } from "../base/files.ts";
+import { hasContent, whyUnwritable } from "../base/files.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import type { Row } from "../hosts/session.ts";
 import { withoutTexts } from "../index/derive.ts";
 import { readExchanges } from "../index/stored-rows.ts";
 import { keepCopyList } from "../sessions/copy-list.ts";
 import { currentExclusion, type Exclusion } from "../sessions/gate.ts";
-import { besideCopy } from "../sessions/pulled.ts";
+import { archivePlace } from "../sessions/places.ts";
 import { isOfVersion } from "../store/carry-over.ts";
 import { attachPaid } from "../store/paid.ts";
 import { openDatabase, type SqlDatabase, type SqlRow, textOf } from "../store/sqlite.ts";
 import { withExistingState } from "../store/state.ts";
 import { readFact } from "../store/store.ts";
-import { placeOfShared } from "./hub-list.ts";
 import { pulledCopy } from "./pulled-copy.ts";
 import { readShareFact, writeShareFact } from "./share-state.ts";
 
@@ -47,42 +46,29 @@ export function takeFormerShared(paths: PathsWithRules): void {
   });
 }
 
-/** Writes the copy of a session, and before it what its owner's machine made of it. */
+/** Writes the copy of a session, with what its owner's machine made of it. */
 function writeHeld(
   { db, paths }: { db: SqlDatabase; paths: PathsWithRules },
   row: SqlRow,
   { admits, hasText }: Exclusion,
 ): void {
-  const [owner = "", machine = "", agent = "", id = "", session = "", modifiedAt = ""] = [
-    ...[row.owner, row.machine, row.agent, row.id, row.stored_id, row.updated_at],
+  const [owner = "", machine = "", agent = "", id = "", storedId = "", updatedAt = "", project = ""] = [
+    ...[row.owner, row.machine, row.agent, row.id, row.stored_id, row.updated_at, row.project],
   ].map(textOf);
-  const [named, cwd, project, parentId, startedAt, observations] = [
-    ...[row.name, row.cwd, row.project, row.parent_id, row.started_at, row.observations],
+  const [named, cwd, parentId, startedAt, observations] = [
+    ...[row.name, row.cwd, row.parent_id, row.started_at, row.observations],
   ].map(textOf);
   const name = named !== undefined && hasText(named) ? undefined : named;
-  if (!admits({ id: session, name, cwd, project, parentId })) return;
-  const file = placeOfShared(paths, { owner, machine, agent, id });
+  if (!admits({ id: storedId, name, cwd, project, parentId })) return;
   const meta = JSON.parse(textOf(row.meta) ?? "null") ?? undefined;
-  const facts = { name, project, cwd, parentId, startedAt, meta, observations };
-  const about = { agent, id, parent: parentId, owner, machine, from: "shared", project };
-  const copy = pulledCopy(file, {
-    head: {
-      host: agent,
-      session,
-      parent: parentId,
-      cwd,
-      remote: project,
-      timestamp: startedAt ?? modifiedAt,
-    },
-    about: { ...about, number: Number(row.hub_number) },
-    gone: [],
-    modifiedAt,
+  const copy = pulledCopy(archivePlace(paths, { owner, machine, agent, id }), {
+    ...{ owner, machine, agent, id, storedId, project, number: Number(row.hub_number), updatedAt },
+    ...{ name, cwd, parentId, startedAt, meta, observations },
   });
   const store = { db, close: () => db.close() };
   for (const { rows, ...exchange } of readExchanges(store, Number(row.number))) {
     const said = rows.map(({ id: _, session: __, ...said }) => said as Row);
     copy.put({ ...exchange, rows: withoutTexts(said, hasText), hash: "" });
   }
-  replaceFile(besideCopy(file), JSON.stringify(facts));
   copy.end({ seq: Number(row.held_seq) });
 }

@@ -130,14 +130,6 @@ function removePulled(file: string): void {
   remove(besideCopy(file));
 }
 
-/** Returns where the copy of a session is, without its suffix. */
-export function placeOfShared(
-  { copies }: Pick<HubList, "copies">,
-  { owner, machine, agent, id }: Pick<SharedSession, "owner" | "machine" | "agent" | "id">,
-): string {
-  return archivePlace({ copies }, { owner, machine, agent, id });
-}
-
 /** Returns every session of the hub that is known here. */
 export function readShared({ db }: HubList): SharedSession[] {
   const rows = db.prepare(
@@ -150,14 +142,14 @@ export function readShared({ db }: HubList): SharedSession[] {
 
 /** Returns the hub's last change of a session that is here, as its copy's note says; 0: nothing of it is. */
 export function readHeldSeq(list: HubList, session: SharedSession): number {
-  const note = readNote(placeOfShared(list, session));
+  const note = readNote(archivePlace(list, session));
   if (!note) return session.silentSeq;
   return (note.number === session.number && numberOf(note.seq)) || 0;
 }
 
 /** Returns what a session takes here, in chunks of the usual size. */
 export function heldSize(list: HubList, session: SharedSession): number {
-  const file = placeOfShared(list, session);
+  const file = archivePlace(list, session);
   const bytes = [statUnpacked(file), statPath(besideCopy(file))].map((stat) => stat?.size ?? 0);
   return Math.ceil(bytes.reduce((sum, size) => sum + size) / WEIGHT_BYTES);
 }
@@ -178,7 +170,7 @@ export function removeShared(list: HubList, session: SharedSession): void {
 
 /** Removes the contents of a session, but keeps that it exists. */
 export function emptyShared(list: HubList, session: SharedSession): void {
-  removePulled(placeOfShared(list, session));
+  removePulled(archivePlace(list, session));
   noteSilent(list, session, 0);
 }
 

@@ -51,13 +51,12 @@ export const DESCRIBE_SESSIONS = `SELECT number, seq, ${sqlWithin("name", 4000)}
 /** Bytes of the packed bodies that one statement looks into: unpacked, they may be a hundred times as many. */
 const PACKED_BYTES = 1024 * 1024;
 
-/** Returns SQL for a page of exchanges: those over a limit as gone, and of the rest as many as stay below the page's bytes. */
-function selectPage(condition: string): string {
-  return `WITH near AS MATERIALIZED (
+/** A page of exchanges: those over a limit as gone, and of the rest as many as stay below the page's bytes. */
+const SELECT_PAGE = `WITH near AS MATERIALIZED (
     SELECT c.session, c.line, c.nth, c.hash, c.body, coalesce(pg_column_size(c.body), 0) AS packed
     FROM jsonb_to_recordset($1::jsonb) AS w(number bigint, after bigint)
     JOIN session_memory.exchanges AS c ON c.session = w.number AND c.seq > w.after
-    WHERE (c.session, c.line, c.nth) > ($2::bigint, $3::integer, $4::integer) AND ${condition}
+    WHERE (c.session, c.line, c.nth) > ($2::bigint, $3::integer, $4::integer)
     ORDER BY c.session, c.line, c.nth LIMIT ${PAGE}
   ), summed AS MATERIALIZED (
     SELECT *, sum(packed) OVER (ORDER BY session, line, nth) - packed AS before FROM near
@@ -71,20 +70,15 @@ function selectPage(condition: string): string {
   SELECT session, line, nth, size, (SELECT count(*) FROM near) AS found,
     CASE WHEN size IS NOT NULL THEN encode(hash, 'hex') END AS hash, CASE WHEN size IS NOT NULL THEN body END AS body
   FROM sized WHERE coalesce(bytes, 0) <= ${PAGE_BYTES} OR place = 1 ORDER BY session, line, nth`;
-}
 
-/** Reads the exchanges of the sessions that are left and that fit a condition, by pages. */
-export async function* readPages(
-  hub: Hub,
-  { condition, left }: { condition: string; left: () => WantedSession[] },
-): AsyncGenerator<HubRow[]> {
-  const sql = selectPage(condition);
+/** Reads what changed in the sessions that are left, by pages: exchanges in order, without a body where they are gone. */
+export async function* readRows(hub: Hub, left: () => WantedSession[]): AsyncGenerator<HubRow> {
   let last: [number, number, number] = [-1, -1, -1];
   for (;;) {
     const wanted = left().map(({ number, heldSeq }) => ({ number, after: heldSeq === 0 ? -1 : heldSeq }));
     if (wanted.length === 0) return;
-    const page = await hub.query(sql, [JSON.stringify(wanted), ...last]);
-    if (page.length > 0) yield page;
+    const page = await hub.query(SELECT_PAGE, [JSON.stringify(wanted), ...last]);
+    yield* page;
     const end = page.at(-1);
     if (!end || (page.length === Number(end.found) && page.length < PAGE)) return;
     last = [Number(end.session), Number(end.line), Number(end.nth)];

@@ -13,6 +13,7 @@ import { DAY_MS } from "../base/time.ts";
 import { type Config, currentExclude } from "../config/config.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import type { Exclusion } from "../sessions/gate.ts";
+import { archivePlace } from "../sessions/places.ts";
 import { readOrigin } from "../sessions/project.ts";
 import type { Store } from "../store/store.ts";
 import { expandHome } from "../transcripts/rules.ts";
@@ -22,7 +23,6 @@ import {
   emptyShared,
   type HubList,
   heldSize,
-  placeOfShared,
   readHeldSeq,
   readShared,
   removeShared,
@@ -251,7 +251,7 @@ async function plan(hub: Hub, options: PullOptions) {
   const { list, config } = options;
   const wanted: WantedSession[] = [];
   const { out = [], taken = [] } = Object.groupBy(readShared(list), outTest(options));
-  const isHere = (session: SharedSession) => statUnpacked(placeOfShared(list, session)) !== undefined;
+  const isHere = (session: SharedSession) => statUnpacked(archivePlace(list, session)) !== undefined;
   const dropped = out.filter(isHere);
   const max = config.settings.share?.maxChunks ?? 0;
   const sized = await withSizes(hub, taken, { ...options, max });

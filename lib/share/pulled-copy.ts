@@ -4,12 +4,15 @@
  * the copy's note, so that words and number change together.
  */
 
+import { replaceFile } from "../base/files.ts";
 import { type JsonRecord, stringsOf } from "../base/json.ts";
 import { appendBlocks, type BlockWriter, writeBlocks } from "../hosts/blocks.ts";
 import { linesForward, parseLine, withFile } from "../hosts/lines.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import { placeOf, rowRecord } from "../hosts/plain-row.ts";
-import { isBefore, placeKey } from "../index/stored-rows.ts";
+import type { Session } from "../hosts/session.ts";
+import { isBefore } from "../index/stored-rows.ts";
+import { besideCopy } from "../sessions/pulled.ts";
 import type { SharedExchange } from "./wire.ts";
 
 /** Added rows are held in memory up to this many bytes; a copy with more is written anew. */
@@ -35,58 +38,62 @@ interface OldLine {
 }
 
 /** The difference that a pull makes to a copy. */
-export interface CopyChange {
+interface CopyChange {
   /** True if words that it held are there no more. */
   hasLost: boolean;
-  /** The lines that were taken out, by their place, each with the byte behind it in the copy as it was. */
-  removed: { place: Place | undefined; end: number; bytes: number }[];
-  /** The byte of the copy as it was before which nothing but these lines has changed. */
-  until: number;
+  /** The bytes at its beginning that are as they were. */
+  kept: number;
 }
 
 export interface CopyWriter {
-  /** Adds an exchange, or puts it in place of the one that was there. */
+  /** Adds an exchange, or puts it in place of the one that was there; one without rows is gone. */
   put(exchange: SharedExchange): void;
-  /** Completes the copy. */
+  /** Completes the copy; a new one without a row is not written. */
   end(note: JsonRecord): CopyChange;
-  /** Leaves the copy as it was. */
+  /** Leaves the copy as it was, unless it is complete. */
   abandon(): void;
 }
 
-interface CopyOptions {
-  /** The first line of a new copy. */
-  head: JsonRecord;
-  /** The note that names the session. */
-  about: JsonRecord;
-  /** The places of exchanges that are gone. */
-  gone: readonly Place[];
-  modifiedAt: string;
+/** The session of a copy: whose it is, and what the hub and its owner's machine say of it. */
+interface CopiedSession extends Pick<Session, "agent" | "id" | "name" | "cwd" | "parentId" | "startedAt"> {
+  storedId: string;
+  owner: string;
+  machine: string;
+  /** The hub's number of it. */
+  number: number;
+  project: string;
+  updatedAt: string;
+  meta: unknown;
+  observations: string | undefined;
 }
 
-const UNCHANGED: CopyChange = { hasLost: false, removed: [], until: Number.POSITIVE_INFINITY };
-
 /** Begins to write a copy, or to change one. */
-export function pulledCopy(file: string, options: CopyOptions): CopyWriter {
-  const { head, about, gone, modifiedAt } = options;
+export function pulledCopy(file: string, session: CopiedSession): CopyWriter {
+  const { agent, id, storedId, owner, machine, number, project, updatedAt } = session;
+  const { name, cwd, parentId: parent, startedAt, meta, observations } = session;
   const isNew = statUnpacked(file) === undefined;
-  const out = new Set(gone.map(placeKey));
-  let first = gone.toSorted((a, b) => (isBefore(a, b) ? -1 : 1))[0];
+  const about = { agent, id, parent, owner, machine, from: "shared", project, number };
   let merge: ReturnType<typeof merger> | undefined;
-  const begin = () => {
-    if (isNew || !first) return merger(file, { about, kept: 0, lines: [], out, head });
-    return merger(file, { about, ...linesFrom(file, first), out });
+  const begin = (exchange: Place) => {
+    if (!isNew) return merger(file, about, linesFrom(file, exchange));
+    const timestamp = startedAt ?? updatedAt;
+    const head = { host: agent, session: storedId, parent, cwd, remote: project, timestamp };
+    return merger(file, about, { kept: 0, lines: [], head });
   };
   return {
     put(exchange) {
-      if (!first || (!merge && isBefore(exchange, first))) first = exchange;
-      merge ??= begin();
+      if (isNew && exchange.rows.length === 0) return;
+      merge ??= begin(exchange);
       merge.put(exchange);
     },
     end(note) {
-      if (first || isNew) merge ??= begin();
-      const change = merge?.end(note, modifiedAt) ?? UNCHANGED;
-      if (!merge) appendBlocks(file, new Uint8Array(), { note, durable: true, at: modifiedAt });
-      return change;
+      const unchanged = { hasLost: false, kept: Number.MAX_SAFE_INTEGER };
+      if (isNew && !merge) return unchanged;
+      const said = { name, project, cwd, parentId: parent, startedAt, meta, observations };
+      replaceFile(besideCopy(file), JSON.stringify(said), { durable: false });
+      if (merge) return merge.end(note, updatedAt);
+      appendBlocks(file, new Uint8Array(), { note, durable: true, at: updatedAt });
+      return unchanged;
     },
     abandon: () => merge?.abandon(),
   };
@@ -119,21 +126,18 @@ function heldIn(lines: readonly OldLine[]): Held[] {
   return held;
 }
 
-interface MergeOptions {
-  about: JsonRecord;
+interface Beginning {
   /** The bytes of the copy before its lines that may change. */
   kept: number;
   lines: readonly OldLine[];
-  /** The keys of the exchanges that are gone. */
-  out: ReadonlySet<string>;
   /** The first line of a new copy. */
   head?: JsonRecord;
 }
 
 /** Merges exchanges into the last lines of a copy. */
-function merger(file: string, { about, lines, out, head, ...options }: MergeOptions) {
+function merger(file: string, about: JsonRecord, { kept, lines, head }: Beginning) {
   const held = heldIn(lines);
-  const copy = lineWriter(file, { about, lines, kept: options.kept });
+  const copy = lineWriter(file, { about, lines, kept });
   if (head) copy.write(JSON.stringify(head));
   const written: string[] = [];
   let current: Held | undefined;
@@ -152,10 +156,7 @@ function merger(file: string, { about, lines, out, head, ...options }: MergeOpti
     current = exchange;
   };
   const takeBefore = (place?: Place) => {
-    while (held[0] && (!place || isBefore(held[0].place, place))) {
-      const next = held.shift() as Held;
-      if (!out.has(placeKey(next.place))) add(next);
-    }
+    while (held[0] && (!place || isBefore(held[0].place, place))) add(held.shift() as Held);
   };
   return {
     put({ line, nth, rows, topics = [] }: SharedExchange) {
@@ -168,36 +169,23 @@ function merger(file: string, { about, lines, out, head, ...options }: MergeOpti
         ),
         place: row,
       }));
-      add({ place, rows: texts });
+      if (texts.length > 0) add({ place, rows: texts });
     },
     end(note: JsonRecord, at: string): CopyChange {
       takeBefore();
       close();
-      copy.end(note, at);
-      return changeOf(lines, written);
+      return { hasLost: hasLost(lines, written), kept: copy.end(note, at) };
     },
     abandon: copy.abandon,
   };
 }
 
-/** Compares the lines that a copy had with the lines that took their place. */
-function changeOf(lines: readonly OldLine[], written: readonly string[]): CopyChange {
+/** Returns whether words of the lines that a copy had are in none that took their place. */
+function hasLost(lines: readonly OldLine[], written: readonly string[]): boolean {
   const now = new Set(written);
-  const removed: CopyChange["removed"] = [];
-  const lost: string[] = [];
-  let { until } = UNCHANGED;
-  let at = 0;
-  for (const { text, end } of lines) {
-    const bytes = Buffer.byteLength(text) + 1;
-    if (written[at] === text) at++;
-    else if (now.has(text)) until = Math.min(until, end - bytes);
-    else {
-      removed.push({ place: placeOf(Buffer.from(text)), end, bytes });
-      lost.push(...textsIn(text));
-    }
-  }
+  const lost = lines.filter(({ text }) => !now.has(text)).flatMap(({ text }) => textsIn(text));
   const words = new Set(lost.length > 0 ? written.flatMap(textsIn) : []);
-  return { hasLost: lost.some((text) => !words.has(text)), removed, until };
+  return lost.some((text) => !words.has(text));
 }
 
 /** Returns the words of a row's line. */
@@ -233,10 +221,13 @@ function lineWriter(
       bytes += line.length;
       if (kept === 0 || old || bytes > APPEND_MAX_BYTES) startAnew();
     },
-    end(note: JsonRecord, at: string) {
+    /** Returns the bytes at the copy's beginning that are as they were. */
+    end(note: JsonRecord, at: string): number {
       if (!writer && kept > 0 && same === lines.length)
-        return appendBlocks(file, Buffer.concat(added), { note, durable: true, at });
-      (writer ?? startAnew()).end(note, at);
+        appendBlocks(file, Buffer.concat(added), { note, durable: true, at });
+      else (writer ?? startAnew()).end(note, at);
+      writer = undefined;
+      return kept;
     },
     abandon: () => writer?.abandon(),
   };
