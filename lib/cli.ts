@@ -269,7 +269,7 @@ export function choice<T extends string>(choices: readonly T[]) {
 const role = choice(["user", "assistant"]);
 
 /** Reads the role that `--speaker` names; a participant's name does too, or a word of it that the other does not have. */
-export function speaker(value: string, flag: string, { participants }: Pick<FlagSettings, "participants">) {
+export function speaker(value: string, flag: string, { participants }: FlagSettings) {
   const given = value.toLowerCase();
   const { user, assistant } = participants;
   const isOf = (name: string) => [name, ...name.split(/\s+/)].some((word) => word.toLowerCase() === given);
@@ -298,7 +298,7 @@ let typed: readonly string[] = [];
 let clean = redactor([]);
 
 /** Applies config.json's redaction to what is printed, and warns of our variables that a project's `.env` set. */
-function useConfig({ settings, ignored }: Pick<Config, "settings" | "ignored">): void {
+function useConfig({ settings, ignored }: Config): void {
   clean = redactor(settings.redact.extra);
   if (ignored.length > 0) warn(`ignored from this folder's .env: ${ignored.join(", ")}`);
 }

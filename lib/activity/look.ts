@@ -100,7 +100,7 @@ export function takeLook({ paths, viewer, scope, now = Date.now(), changedAfter 
 }
 
 /** Returns whether copies were written since the viewer last looked. */
-function mayHaveNews(paths: Pick<Paths, "home">, { path }: MarksFile): boolean {
+function mayHaveNews(paths: Paths, { path }: MarksFile): boolean {
   const changed = (file: string) => statPath(file)?.mtimeMs ?? 0;
   return changed(newsFile(paths)) > Math.max(changed(path), changed(ownMarksFile(path)));
 }
@@ -149,7 +149,7 @@ export interface Mark {
 }
 
 /** Returns the key of a file's mark: its session's id, where its name gives that. */
-export function markKey({ id, file }: Pick<TranscriptFile, "id" | "file">): string {
+export function markKey({ id, file }: TranscriptFile): string {
   return id ?? file;
 }
 

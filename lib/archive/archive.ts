@@ -83,7 +83,7 @@ export function readRetention(
 }
 
 /** Returns the first host that is set to delete transcripts earlier than it does by itself. */
-function shortenedRetention(paths: Pick<Paths, "expand">): { name: string; days: number } | undefined {
+function shortenedRetention(paths: Paths): { name: string; days: number } | undefined {
   for (const host of HOSTS) {
     const retention = readRetention(host, paths);
     if (retention && retention.days < retention.usual) return { name: host.name, days: retention.days };
@@ -481,7 +481,7 @@ export function nothingNew(
 }
 
 /** Says what is kept of sessions, and when their hosts delete their own; or why nothing new is. */
-export function archiveLine(paths: PathsWithRules, settings: Pick<Settings, "archive">): string | undefined {
+export function archiveLine(paths: PathsWithRules, settings: Settings): string | undefined {
   const nothing = nothingNew(paths, settings);
   if (nothing) return `${nothing.what.replace(/^n/, "N")}; ${nothing.remedy}`;
   if (whyStopped(paths, settings)) return undefined;

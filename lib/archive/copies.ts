@@ -54,7 +54,7 @@ export async function updateCopies(
 }
 
 /** Returns the lock for writers that go on with a copy. */
-export function copiesLock({ home }: Pick<Paths, "home">): string {
+export function copiesLock({ home }: Paths): string {
   return join(home, "copies.lock");
 }
 

@@ -27,7 +27,7 @@ export function keysFor({ file = "", agent = "" }: Target, rules: Rules, times: 
 }
 
 /** Reads all of a transcript; nothing when the host has deleted it. */
-function visitForgotten(file: string, options: Pick<ReadOptions, "rules" | "head" | "onForgotten">): void {
+function visitForgotten(file: string, options: ReadOptions): void {
   try {
     for (const _ of readEntries(file, { ...options, results: true }));
   } catch {

@@ -189,7 +189,7 @@ function isTyped({ typed }: BareEntry, record: JsonRecord, { parentId, isHeadles
 }
 
 /** Returns the time that a host wrote on a row. */
-export function rowTime(record: JsonRecord, { timeKey }: Pick<Format, "timeKey">): string | undefined {
+export function rowTime(record: JsonRecord, { timeKey }: Format): string | undefined {
   if (timeKey !== undefined) return isoTime(record[timeKey]);
   return isoTime(record.timestamp) ?? isoTime(recordOf(record.message).timestamp);
 }

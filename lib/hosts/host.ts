@@ -58,7 +58,7 @@ export interface HostLine {
 export interface TranscriptPattern {
   path: string;
   /** The folder that it is below, if that is not the host's home; undefined where the user has none. */
-  under?: (paths: Pick<Paths, "expand">) => string | undefined;
+  under?: (paths: Paths) => string | undefined;
   /** File names with an id in the first group, or the names of `<child>`. @default the host's */
   names?: RegExp;
   /** A file that holds the same and more: one is left out that has it beside it. */
@@ -100,7 +100,7 @@ export interface HostFile extends Format {
   /** The file below `home` that can name a command whose line it shows. */
   statusLine?: string;
   /** Returns what stays of us where it is taken out of a host. */
-  leftIn?: (home: string, paths: Pick<Paths, "expand">) => string[];
+  leftIn?: (home: string, paths: Paths) => string[];
   /** True if the model of a session observes it, without any setting. @default {false} */
   observesItself?: true;
   /** The setting that says after how many days without a change it deletes a transcript, and its own default. */

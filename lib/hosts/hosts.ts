@@ -20,12 +20,12 @@ export function findFormat(agent: Agent): Format {
 }
 
 /** Returns how the rows of a transcript are read, by its head: of a copy in our plain form otherwise than its host's. */
-export function formatOf({ agent, isInPlainForm }: Pick<Head, "agent" | "isInPlainForm">): Format {
+export function formatOf({ agent, isInPlainForm }: Head): Format {
   return isInPlainForm ? copiedFormat(agent) : findFormat(agent);
 }
 
 /** Returns the moments of a session at which a host hears us, or we work. */
-export function listMoments({ moments, hooks }: Pick<Host, "moments" | "hooks">): readonly Moment[] {
+export function listMoments({ moments, hooks }: Host): readonly Moment[] {
   const events = Object.values(hooks?.written?.events ?? {});
   const written = events.flatMap(({ moment }) =>
     typeof moment === "string" ? moment : Object.values(moment),

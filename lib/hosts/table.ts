@@ -11,7 +11,7 @@ import type { Environment, Paths } from "../config/config.ts";
 import type { HostLine } from "./host.ts";
 
 /** Returns how the names of the folders of a directory and those below it begin: Claude Code cuts longer ones. */
-export function beginFolder({ folderBegin }: Pick<HostLine, "folderBegin">, directory: string): string {
+export function beginFolder({ folderBegin }: HostLine, directory: string): string {
   return folderBegin?.(directory) ?? directory.replace(/[^a-zA-Z0-9]/g, "-").slice(0, 200);
 }
 
@@ -140,7 +140,7 @@ function piFolder(directory: string): string {
 }
 
 /** Returns pi's folder of sessions where its user has put that elsewhere. */
-function piSessionsElsewhere({ expand }: Pick<Paths, "expand">): string | undefined {
+function piSessionsElsewhere({ expand }: Paths): string | undefined {
   const place = expand("($PI_CODING_AGENT_SESSION_DIR|)");
   return place === "" || place === expand(`${PI_HOME}/sessions`) ? undefined : place;
 }
@@ -159,6 +159,6 @@ export function callingSession(env: Environment): string | undefined {
 }
 
 /** Returns the folder in which an earlier version had the copies of a host's sessions. */
-export function copiesFolder({ home }: Pick<Paths, "home">, agent: string): string {
+export function copiesFolder({ home }: Paths, agent: string): string {
   return join(home, agent);
 }

@@ -106,7 +106,7 @@ export function isChange({ kind }: Pick<Done, "kind">): boolean {
 }
 
 /** Returns whether a call is about files: its target is a path, and its result, where it went well, what they hold. */
-export function isOfFiles({ kind }: Pick<Done, "kind">): boolean {
+export function isOfFiles({ kind }: Done): boolean {
   return isChange({ kind }) || kind === "read" || kind === "search";
 }
 

@@ -32,7 +32,7 @@ export function subjectLine({ speaker, subject }: Pick<Header, "speaker" | "subj
 }
 
 /** Returns the text of messages as a chunk has it. */
-export function joinContent(rows: readonly Pick<Said, "who" | "text">[]): string {
+export function joinContent(rows: readonly Said[]): string {
   return rows.map(({ who, text }) => `${who === "user" ? "User" : "Assistant"}: ${text}`).join("\n");
 }
 

@@ -61,7 +61,7 @@ export function ensureIndex(path: string, rules: StoringRules): void {
 }
 
 /** Records the rules under which the rows of a new index are stored. */
-export function noteRules(store: Pick<Store, "db">, { redact }: StoringRules): void {
+export function noteRules(store: Store, { redact }: StoringRules): void {
   if (readFact(store, REDACTION_FACT) === undefined)
     writeFact(store, REDACTION_FACT, redactionVersion(redact.extra));
 }
@@ -170,7 +170,7 @@ export function readStored(store: Store, session: Session): { id: string; known:
 }
 
 /** Returns whether every transcript was read to its end. May return false where only opening the files could show it. */
-export function isAllIndexed(store: Store, paths: Paths, { exclude }: Pick<Settings, "exclude">): boolean {
+export function isAllIndexed(store: Store, paths: Paths, { exclude }: Settings): boolean {
   if (!isFilteredBy(store, exclude) || unreadPulled(store, paths).length > 0) return false;
   const read = filesAsRead(store);
   return findTranscripts(paths, { subagents: true }).every(({ file, id, ephemeral }) => {

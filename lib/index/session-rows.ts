@@ -50,7 +50,7 @@ const INSERT_TEXT = "INSERT INTO chunks_fts (rowid, content, header, tools, extr
 
 /** Inserts a chunk. The hash is the key of its vector and topics; by default it is that of its header and content. */
 export function addChunk(
-  { db }: Pick<Store, "db">,
+  { db }: Store,
   chunk: Chunk,
   { session, timestamp, exchange, hash }: Omit<ChunkPlace, "before"> & { hash?: Uint8Array | undefined },
 ): void {
@@ -88,7 +88,7 @@ function findEnds({ rows }: Chunk): [first: Said, last: Said] {
 
 /** Puts what headers say of an exchange in its place, and returns its number. */
 export function putExchange(
-  { db }: Pick<Store, "db">,
+  { db }: Store,
   { session, line, nth }: StoredPlace,
   { participants, speaker, subject }: Header,
 ): number {
@@ -160,14 +160,14 @@ export function removeEmptyExchanges({ db }: Store, session: number): void {
 }
 
 /** Replaces a chunk's topics, also in the full text. */
-export function putTopics(store: Pick<Store, "db">, chunkId: number, topics: string[]): void {
+export function putTopics(store: Store, chunkId: number, topics: string[]): void {
   store.db.prepare("UPDATE chunks SET topic_tags = ? WHERE id = ?").run(JSON.stringify(topics), chunkId);
   const [text] = readChunkTexts(store, [chunkId]);
   if (text) putFullText(store, text);
 }
 
 /** Puts the words of a stored chunk into the full text, and notes how long it is. */
-function putFullText({ db }: Pick<Store, "db">, { id, rows, ...text }: ChunkText): void {
+function putFullText({ db }: Store, { id, rows, ...text }: ChunkText): void {
   const content = joinContent(rows);
   const length = headerText(text.header).length + content.length;
   db.prepare("UPDATE chunks SET length = ? WHERE id = ?").run(length, id);
@@ -193,7 +193,7 @@ export function storedChunks(store: Store, session: number, index: number): Map<
   );
 }
 
-function describePlace(chunk: Chunk, { exchange }: Pick<ChunkPlace, "exchange">): string {
+function describePlace(chunk: Chunk, { exchange }: ChunkPlace): string {
   const [first, last] = findEnds(chunk);
   const part = first.part ? [first.part.from, first.part.to] : [];
   return [exchange, first.line, first.nth, last.line, last.nth, ...part, chunk.tools].join(" ");
@@ -216,7 +216,7 @@ export function removeRows(store: Store, session: number, { after, to } = ALL_LI
 }
 
 /** Removes a row with its full text and its error lines. */
-export function removeRow({ db }: Pick<Store, "db">, { id, who }: { id: number; who: Row["who"] }): void {
+export function removeRow({ db }: Store, { id, who }: { id: number; who: Row["who"] }): void {
   if (who === "tool") {
     db.prepare("DELETE FROM deeds_fts WHERE rowid = ?").run(id);
     db.prepare("DELETE FROM error_lines WHERE deed = ?").run(id);
@@ -260,7 +260,7 @@ export function contentHash({
 type RowOwner = Pick<ChunkPlace, "session" | "timestamp">;
 
 /** Inserts rows, calls with their full text and the keys of their error lines. */
-export function addRows({ db }: Pick<Store, "db">, rows: readonly Row[], place: RowOwner): void {
+export function addRows({ db }: Store, rows: readonly Row[], place: RowOwner): void {
   const insert = db.prepare(
     "INSERT INTO rows (session, line, nth, at, who, text, tool) VALUES (?, ?, ?, ?, ?, ?, ?)",
   );

@@ -130,7 +130,7 @@ export interface ChunkText extends Pick<Chunk, "rows" | "header" | "tools"> {
 }
 
 /** Returns whether a row of a session contains one of these texts. */
-export function holdsAny({ db }: Pick<Store, "db">, session: number, texts: readonly string[]): boolean {
+export function holdsAny({ db }: Store, session: number, texts: readonly string[]): boolean {
   if (texts.length === 0) return false;
   const found = db.prepare(
     `SELECT 1 FROM rows r, json_each(?) t WHERE r.session = ? AND (instr(r.text, t.value) OR instr(r.target, t.value)
@@ -140,7 +140,7 @@ export function holdsAny({ db }: Pick<Store, "db">, session: number, texts: read
 }
 
 /** Reads the texts of chunks, in the order of their ids. */
-export function readChunkTexts(store: Pick<Store, "db">, ids: readonly number[]): ChunkText[] {
+export function readChunkTexts(store: Store, ids: readonly number[]): ChunkText[] {
   const wanted = JSON.stringify(ids);
   const said = readSaid(store, ids);
   return store.db
@@ -171,7 +171,7 @@ export function toHeader({ day, clock, topic_tags, participants, speaker, subjec
 }
 
 /** Reads the messages of chunks, by chunk id; where a chunk is a piece of a long message, that piece. */
-export function readSaid(store: Pick<Store, "db">, ids: readonly number[]): Map<number, Said<Speaker>[]> {
+export function readSaid(store: Store, ids: readonly number[]): Map<number, Said<Speaker>[]> {
   const rows = store.db
     .prepare(
       `SELECT c.id AS chunk, c.part_from, c.part_to, r.line, r.nth, r.at, r.who,

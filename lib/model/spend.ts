@@ -181,7 +181,7 @@ function refuseOverCalls({ model, feature }: PlannedCall, cap: number, calls: nu
 }
 
 /** Returns what was spent on a day, by one purse if one is named. */
-function readDay({ db }: Pick<Store, "db">, day: string, purse?: string): Spent {
+function readDay({ db }: Store, day: string, purse?: string): Spent {
   const sums = "COUNT(*) AS calls, TOTAL(usd) AS usd, TOTAL(input_tokens) AS i, TOTAL(output_tokens) AS o";
   const query = db.prepare(`SELECT ${sums} FROM spend WHERE day = ? AND purse = COALESCE(?, purse)`);
   const { usd, calls, i, o } = query.get(day, purse ?? null) ?? {};

@@ -124,7 +124,7 @@ function at({ line: number, text }: Pick<Said, "line" | "text">, max?: number): 
 
 function headLine(
   { session, rows }: Pick<HandedOver, "session" | "rows">,
-  { timezone }: Pick<HandoffOptions, "timezone">,
+  { timezone }: HandoffOptions,
 ): string {
   const { name, agent, cwd } = session;
   const times = [rows[0], rows.at(-1)].flatMap((row) => row?.at ?? []);

@@ -41,7 +41,7 @@ interface Notes {
   failedAt?: number | undefined;
 }
 
-function readNotes({ indexedTo }: Pick<SessionRecord, "indexedTo">): Notes {
+function readNotes({ indexedTo }: SessionRecord): Notes {
   const { given, isUnasked, newUsers, failedAt } = indexedTo?.note ?? {};
   return {
     newUsers: numberOf(newUsers) ?? 0,

@@ -62,7 +62,7 @@ function ledgerStem(sessionId: string): string {
 }
 
 /** Returns the sessions that have a ledger as references know them: of some no transcript is left. */
-export function ledgersHeld({ observations }: Pick<Paths, "observations">, wanted: string): Held[] {
+export function ledgersHeld({ observations }: Paths, wanted: string): Held[] {
   const stem = ledgerStem(wanted);
   return namesIn(observations).flatMap((name) => {
     const id = /^(.+)\.jsonl$/.exec(name)?.[1];

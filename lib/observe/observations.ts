@@ -206,7 +206,7 @@ function firstSource(observation: Observation): number {
 }
 
 /** Returns whether an observation must be kept: what the user wants or decided, not yet settled. */
-export function isOpen(observation: Observation, memory: Pick<Memory, "closed">): boolean {
+export function isOpen(observation: Observation, memory: Memory): boolean {
   if (observation.text.startsWith(DONE)) return false;
   // A question is not 🔴, but open until it is answered.
   if (observation.priority !== "red" && !observation.thread) return false;
@@ -231,7 +231,7 @@ export function observationTokens(observations: readonly Observation[]): number 
 }
 
 /** Returns the entries of the conversation that no record covers. */
-export function uncovered(entries: readonly Entry[], memory: Pick<Memory, "covered">): Entry[] {
+export function uncovered(entries: readonly Entry[], memory: Memory): Entry[] {
   return entries.filter(({ line }) => !memory.covered.has(line));
 }
 

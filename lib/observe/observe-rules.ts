@@ -216,7 +216,7 @@ function failureDraft({ name, row, error, after, isFixed }: FailedRun): Draft {
   return { ...draftAt(row, "yellow", text), subject: `run ${name}` };
 }
 
-function draftAt({ line, at }: Pick<Row, "line" | "at">, priority: Draft["priority"], text: string): Draft {
+function draftAt({ line, at }: Row, priority: Draft["priority"], text: string): Draft {
   return { at: at ?? null, priority, text, sources: [line] };
 }
 

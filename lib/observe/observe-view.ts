@@ -33,7 +33,7 @@ export type ObservationStatus = ReturnType<typeof observationStatus>;
 /** Returns the state of a session's memory. */
 export function observationStatus(
   { entries, ledger, settings, session }: SessionMemoryState,
-  { paths, settings: { llm } }: Pick<SessionContext, "paths" | "settings">,
+  { paths, settings: { llm } }: SessionContext,
   /** The model, `rules`, or why nothing observes: `none: …`. */
   observer: string = llm?.model ?? "rules",
 ) {

@@ -249,7 +249,7 @@ type OfferedReflection = z.infer<typeof reflectorAnswer>["observations"][number]
 /** Judges an observer's answer. */
 function acceptObservations(
   offered: readonly OfferedObservation[],
-  { step, memory, standing = [] }: Pick<Asking, "memory" | "standing"> & { step: ObservationStep },
+  { step, memory, standing = [] }: Asking & { step: ObservationStep },
 ): StepNotes | { refused: string } {
   const hasWords = step.entries.some(isMessage);
   if (offered.length === 0 && hasWords) return { refused: "it observed nothing" };
@@ -283,7 +283,7 @@ interface Merged {
 /** Judges a reflector's answer. */
 function acceptReflection(
   offered: readonly OfferedReflection[],
-  { memory }: Pick<Asking, "memory">,
+  { memory }: Asking,
 ): Merged | { refused: string } {
   const live = new Map(memory.observations.map((observation) => [observation.id, observation]));
   if (offered.length === 0) return { refused: "it kept nothing" };

@@ -66,7 +66,7 @@ export interface StoredStanding {
 }
 
 /** Reads what is stored. */
-export function readStanding(paths: Pick<PathsWithRules, "state">): StoredStanding {
+export function readStanding(paths: PathsWithRules): StoredStanding {
   const read = ({ db }: Store): StoredStanding => {
     const rows = <Row>(sql: string) => db.prepare(sql).all() as unknown as Row[];
     return { marks: rows(`${MARKS} WHERE kind <> 'repeat'`), ends: rows(ENDS) };
@@ -270,7 +270,7 @@ export function replaceMarks(
 }
 
 /** Adds a mark beside those of its session. */
-export function addMark(paths: Pick<PathsWithRules, "state">, mark: StandingMark): void {
+export function addMark(paths: PathsWithRules, mark: StandingMark): void {
   withState(paths, (state) => insertMark(state, mark));
 }
 

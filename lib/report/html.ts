@@ -131,7 +131,7 @@ export function forgetReports(
 }
 
 /** Removes the pages in the state folder about sessions that their owners took back; a page elsewhere is the user's. */
-export function removePagesAbout(ids: ReadonlySet<string>, paths: Pick<Paths, "reports">): void {
+export function removePagesAbout(ids: ReadonlySet<string>, paths: Paths): void {
   for (const name of namesIn(paths.reports)) {
     const file = join(paths.reports, name);
     if (name.endsWith(PAGE_SUFFIX) && isMeant(file, { ids })) remove(file);

@@ -59,10 +59,7 @@ const CONTENTS_CHARS = 40_000;
 const UNFOLDED_MAX = 25; // a screen
 
 /** Returns what is to be said of a session in a few words. */
-export function sessionFacts(
-  { session, meta, rows }: ReportedSession,
-  { rules }: Pick<PageStyle, "rules">,
-): PageFacts {
+export function sessionFacts({ session, meta, rows }: ReportedSession, { rules }: PageStyle): PageFacts {
   const shown = shownBy(rules);
   const { messages, calls, edited } = tally(rows);
   const words = rows.find((row) => row.who === "user" && row.text.trim() !== "");

@@ -156,7 +156,7 @@ export function logSearch(store: Store, { tookMs, results }: { tookMs: number; r
 }
 
 /** Returns whether a transcript is gone, also where it was deleted since the index last looked. */
-export function isSourceGone({ sourceGone, file }: Pick<IndexedSession, "sourceGone" | "file">): boolean {
+export function isSourceGone({ sourceGone, file }: IndexedSession): boolean {
   return sourceGone || !statUnpacked(file);
 }
 

@@ -81,7 +81,7 @@ export interface Explanation {
 export const STRONG = 0.56;
 
 /** Returns a hit's score as it is printed. */
-export function roundRelevance({ score }: Pick<Hit, "score">): number {
+export function roundRelevance({ score }: Hit): number {
   return Math.round(1000 * score) / 1000;
 }
 
@@ -104,7 +104,7 @@ export interface HitStyle {
 }
 
 /** Returns the rows of a hit, the one that says most first. */
-export function leadFirst({ rows, lead }: Pick<Hit, "rows" | "lead">): readonly ShownRow[] {
+export function leadFirst({ rows, lead }: Hit): readonly ShownRow[] {
   const first = rows.find(({ line }) => line === lead);
   return first ? [first, ...rows.filter((row) => row !== first)] : rows;
 }

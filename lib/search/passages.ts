@@ -194,7 +194,7 @@ interface Scale {
  */
 export function judge(
   passages: readonly Passage[],
-  { phrasings, asked, deeds, measure }: Pick<Retrieved, "phrasings" | "asked" | "deeds" | "measure">,
+  { phrasings, asked, deeds, measure }: Retrieved,
   { rare, isTelling }: { rare: readonly Term[]; isTelling: (term: Term) => boolean },
 ): Judged[] {
   const questions = phrasings.map(({ question }) => {

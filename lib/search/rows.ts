@@ -250,15 +250,12 @@ export function toDeedRows(
 }
 
 /** Returns a call on one line: its tool, what it was called with, and how it ended. */
-export function callHead(
-  deed: Pick<Done, "tool" | "kind" | "target" | "outcome">,
-  cwd: string | undefined,
-): string {
+export function callHead(deed: Done, cwd: string | undefined): string {
   const max = deed.kind === "command" ? COMMAND_MAX : TARGET_MAX;
   return writeHead({ ...deed, target: cutMiddle(relativeTo(cwd, deed.target), max) });
 }
 
-function writeHead({ tool, target, outcome }: Pick<Done, "tool" | "target" | "outcome">): string {
+function writeHead({ tool, target, outcome }: Done): string {
   return `[${tool} ${target}]${SIGNS[outcome] ?? ""}`;
 }
 

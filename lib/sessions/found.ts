@@ -59,10 +59,7 @@ export function findCopy(paths: Paths, { agent, id }: SessionKey): string | unde
 }
 
 /** Returns the databases and documents that a host keeps sessions in. */
-export function listStores(
-  { home, store }: Pick<Host, "home" | "store">,
-  { expand }: Pick<Paths, "expand">,
-): string[] {
+export function listStores({ home, store }: Host, { expand }: Paths): string[] {
   return store ? filesLike(expand(home), store.files.split("/")) : [];
 }
 

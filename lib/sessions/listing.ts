@@ -99,10 +99,7 @@ const FOLDER_MAX = 16; // most folders' names
 const NARROW = 100; // a narrower terminal has no room for all cells
 
 /** Returns a session's cells in a listing: date of its last row, name or first words, short id, agent, folder, size. */
-function listingCells(
-  session: Session,
-  { rules, timezone }: Pick<ListStyle, "rules" | "timezone">,
-): string[] {
+function listingCells(session: Session, { rules, timezone }: ListStyle): string[] {
   const { id, agent, cwd = "?", updatedAt, size } = session;
   const line = (text: string) => oneLine(text, PATH_MAX);
   const date = formatMinute(updatedAt, timezone);
@@ -153,7 +150,7 @@ export function listingLines(sessions: readonly Session[], style: ListStyle): Li
   });
 }
 
-export function listedJson(session: Session, { resume }: Pick<ListStyle, "resume">) {
+export function listedJson(session: Session, { resume }: ListStyle) {
   const { size, archived } = session;
   const kept = hasPromptsAlone(session.file) ? { promptsAlone: true } : archived ? { archived } : {};
   const listed = { ...sessionJson(session), size, ...kept };
@@ -205,9 +202,7 @@ function shortenId(id: string, ids: readonly string[]): string {
  * Returns the command that goes on with a session: it makes it resumable first where its host has it no longer, has it on another
  * machine, or would look for it in a folder that is gone.
  */
-export function commandToGoOn(
-  session: Pick<Session, "agent" | "id" | "file" | "cwd" | "parentId" | "machine" | "owner" | "archived">,
-): string | undefined {
+export function commandToGoOn(session: Session): string | undefined {
   const { id, agent, file, cwd, parentId, machine, owner, archived } = session;
   if (owner !== undefined) return undefined;
   const isWhole = parentId === undefined && !hasPromptsAlone(file);

@@ -71,7 +71,7 @@ export function metaFilesAbout(id: string, paths: MetaPaths): string[] {
 }
 
 /** Returns whether a meta file lies outside our state folder. */
-export function isAbroad(file: string, { meta }: Pick<PathsWithRules, "meta">): boolean {
+export function isAbroad(file: string, { meta }: PathsWithRules): boolean {
   return dirname(file) !== meta;
 }
 
@@ -159,7 +159,7 @@ const DAMAGED_SUFFIX = ".damaged";
  * Keeps a copy of a damaged meta file in our own folder, wherever the file lies: null where it cannot be read or copied.
  * Returns whether it was not there yet.
  */
-export function copyDamaged(file: string, { meta }: Pick<PathsWithRules, "meta">): boolean | null {
+export function copyDamaged(file: string, { meta }: PathsWithRules): boolean | null {
   const content = readBytes(file);
   if (content === undefined) return null;
   const name = `${basename(file)}.${shortHash(content.toString("latin1")).toString(36)}${DAMAGED_SUFFIX}`;
@@ -171,7 +171,7 @@ export function copyDamaged(file: string, { meta }: Pick<PathsWithRules, "meta">
 }
 
 /** Returns the copies of damaged meta files; of one session by its id. */
-export function damagedMetas({ meta }: Pick<PathsWithRules, "meta">, id?: string): string[] {
+export function damagedMetas({ meta }: PathsWithRules, id?: string): string[] {
   const beginning = id === undefined ? "" : `${fileStem(id)}${META_SUFFIX}.`;
   return namesIn(meta)
     .filter((name) => name.startsWith(beginning) && name.endsWith(DAMAGED_SUFFIX))

@@ -77,7 +77,7 @@ export function hostedTranscripts(paths: Paths, options: FindOptions = {}): Tran
 }
 
 /** Returns the copies of an earlier version, by the names that they have without their suffix: those it wrote last come first. */
-export function formerCopies(paths: Pick<Paths, "home" | "archive">): TranscriptFile[] {
+export function formerCopies(paths: Paths): TranscriptFile[] {
   const unpacked = TABLE.flatMap(({ agent }) => formerIn(copiesFolder(paths, agent), { agent }));
   const folders = listEntries(paths.archive).filter((entry) => entry.isDirectory());
   return [
@@ -115,7 +115,7 @@ export function archivePlace(
 }
 
 /** Returns the file with the last hour's rows of sessions that are copies: a prompt hook reads it in place of these. */
-export function newsFile({ home }: Pick<Paths, "home">): string {
+export function newsFile({ home }: Paths): string {
   return join(home, "news");
 }
 
@@ -268,7 +268,7 @@ function nameReader(
 }
 
 /** Returns the id in the name of a transcript where its host writes it there. */
-export function idInName({ names }: Pick<HostLine, "names">, file: string): string | undefined {
+export function idInName({ names }: HostLine, file: string): string | undefined {
   return names?.exec(basename(file))?.[1];
 }
 

@@ -175,7 +175,7 @@ function repositoryAt(directory: string): RepositoryHere | undefined {
  * Returns whether a directory's repository names an origin but is not known to have held a session: any folder can name the
  * origin of a project.
  */
-export function onlyClaimsOrigin(directory: string, { home }: Pick<Paths, "home">): boolean {
+export function onlyClaimsOrigin(directory: string, { home }: Paths): boolean {
   const here = repositoryAt(directory);
   if (here?.origin === undefined) return false;
   const known = readRepositories(repositoriesFile(home));

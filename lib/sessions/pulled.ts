@@ -40,11 +40,11 @@ export function besideCopy(file: string): string {
 }
 
 /** Returns the paths of the copies of others' sessions, without the suffix; none where the user names what is read. */
-export function pulledFiles(paths: Pick<Paths, "copies" | "transcripts">): string[] {
+export function pulledFiles(paths: Paths): string[] {
   return [...toldPulled(paths).keys()];
 }
 
-function toldPulled(paths: Pick<Paths, "copies" | "transcripts">): ReadonlyMap<string, Told> {
+function toldPulled(paths: Paths): ReadonlyMap<string, Told> {
   if (paths.transcripts.length > 0) return new Map();
   return new Map([...toldCopies(paths)].filter(([, { owner }]) => owner !== undefined));
 }

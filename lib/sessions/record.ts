@@ -87,7 +87,7 @@ export function readRecord(paths: PathsWithRules, session: SessionIdentity): Ses
 }
 
 /** Returns every record as it was stored. */
-export function readRecords(paths: Pick<PathsWithRules, "state">): Map<string, SessionRecord> {
+export function readRecords(paths: PathsWithRules): Map<string, SessionRecord> {
   return new Map(withState(paths, allRecords).map((record) => [recordKey(record), record]));
 }
 
@@ -270,7 +270,7 @@ function withGiven(stored: SessionRecord, meta: SessionMeta | undefined): Progre
 
 /** Redacts what is stored, and leaves out what is excluded by itself or with its session. */
 function visibleFields(
-  { id, file, title, meta }: SessionIdentity & Partial<Pick<SessionRecord, "title" | "meta">>,
+  { id, file, title, meta }: SessionIdentity & Partial<SessionRecord>,
   { rules }: Reader,
 ): Pick<SessionRecord, "title" | "meta"> {
   const name = meta?.name ?? title;

@@ -220,7 +220,7 @@ export function isLikeName(reference: string, name: string): boolean {
 }
 
 /** Returns whether a reference without quotes looks like a file's name: `README.md`. */
-export function isFileName({ written, name }: Pick<Reference, "written" | "name">): boolean {
+export function isFileName({ written, name }: Reference): boolean {
   return !/["“]/.test(written) && /\.\p{L}\w{0,5}$/u.test(name);
 }
 

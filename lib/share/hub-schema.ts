@@ -212,17 +212,13 @@ export async function initHub(config: Config, role: string): Promise<InitReport>
  *
  * @throws {SessionMemoryError} `HUB_ERROR`
  */
-export function assertVersion(hub: Pick<Hub, "label">, version: number): void {
+export function assertVersion(hub: Hub, version: number): void {
   if (!(version >= OLDEST_VERSION && version <= HUB_MIGRATIONS.length))
     throw otherVersion("use", hub, version);
 }
 
 /** Returns the error for a hub whose tables are of another version. */
-function otherVersion(
-  action: "use" | "migrate",
-  { label }: Pick<Hub, "label">,
-  version: number,
-): SessionMemoryError {
+function otherVersion(action: "use" | "migrate", { label }: Hub, version: number): SessionMemoryError {
   const known = HUB_MIGRATIONS.length;
   return new SessionMemoryError(
     "HUB_ERROR",

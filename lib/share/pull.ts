@@ -341,6 +341,6 @@ function feedKey({ project, origin }: { project: string; origin: string }): stri
   return `${origin} ${project}`;
 }
 
-function identify({ number, agent, storedId }: Pick<SharedSession, "number" | "agent" | "storedId">): string {
+function identify({ number, agent, storedId }: SharedSession): string {
   return `${number} ${agent} ${storedId}`;
 }

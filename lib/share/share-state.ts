@@ -79,7 +79,7 @@ export function noteRefused(state: Store, refused: readonly string[]): void {
 }
 
 /** Returns the sessions that the hub did not take at the last run, each with its reason. */
-export function readRefused(paths: Pick<Paths, "state">): string[] {
+export function readRefused(paths: Paths): string[] {
   const text = withExistingState(paths, (state) => readShareFact(state, "refused"));
   return text === undefined ? [] : (JSON.parse(text) as string[]);
 }
@@ -104,10 +104,7 @@ export function forgetPublished(forgetting: Forgetting, { paths, dryRun }: Forge
  * Notes that sessions were forgotten, each with the entry of `exclude` that keeps it out: the next `share` takes them
  * from the hub, and no copy on another machine brings them back.
  */
-export function withdrawForgotten(
-  paths: Pick<Paths, "state">,
-  sessions: readonly { id: string; entry: string }[],
-): void {
+export function withdrawForgotten(paths: Paths, sessions: readonly { id: string; entry: string }[]): void {
   withExistingState(paths, (state) => {
     if (readShareFact(state, "origin") === undefined) return;
     const published = [...readPublished(state).values()];
@@ -126,7 +123,7 @@ export function withdrawForgotten(
 }
 
 /** Records that these entries of `exclude` no longer keep anything out. */
-export function readmitForgotten(paths: Pick<Paths, "state">, entries: readonly string[]): void {
+export function readmitForgotten(paths: Paths, entries: readonly string[]): void {
   withExistingState(paths, ({ db }) => {
     const undo = db.prepare("UPDATE share_withdrawals SET undone = 1, sent = 0 WHERE entry = ?");
     for (const entry of entries) undo.run(entry);
@@ -134,7 +131,7 @@ export function readmitForgotten(paths: Pick<Paths, "state">, entries: readonly 
 }
 
 /** Returns the hub of own published sessions, for a user who removes everything here; undefined if there are none. */
-export function publishedAt(paths: Pick<Paths, "state">): string | undefined {
+export function publishedAt(paths: Paths): string | undefined {
   return withExistingState(paths, (state) =>
     readPublished(state).size === 0 ? undefined : readShareFact(state, "label"),
   );

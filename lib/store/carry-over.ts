@@ -93,7 +93,7 @@ function openCurrent(path: string, options: Versioned): SqlDatabase | undefined 
   return undefined;
 }
 
-function createTables(db: SqlDatabase, { schema, version }: Pick<Versioned, "schema" | "version">): void {
+function createTables(db: SqlDatabase, { schema, version }: Versioned): void {
   db.transaction(() => {
     if (!isEmpty(db)) return; // another process has just created them
     db.exec(schema);
@@ -183,7 +183,7 @@ function unusable(path: string, why: string): SessionMemoryError {
 }
 
 /** Returns the damaged files in the state folder that were replaced. */
-export function setAsideIn({ home, indexes }: Pick<Paths, "home" | "indexes">): string[] {
+export function setAsideIn({ home, indexes }: Paths): string[] {
   return [home, indexes].flatMap((folder) =>
     namesIn(folder)
       .filter((name) => SET_ASIDE.test(name))

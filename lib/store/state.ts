@@ -249,7 +249,7 @@ export function isForgotten(
 }
 
 /** Returns whether a file is in the state folder, where every file is ours. */
-export function isInState(file: string, { home }: Pick<Paths, "home">): boolean {
+export function isInState(file: string, { home }: Paths): boolean {
   return file.startsWith(`${home}${sep}`);
 }
 

@@ -59,7 +59,7 @@ export function readFact(store: Pick<Store, "db">, name: string): string | undef
 }
 
 /** Sets a fact, or removes it when the value is undefined. */
-export function writeFact(store: Pick<Store, "db">, name: string, value: string | undefined): void {
+export function writeFact(store: Store, name: string, value: string | undefined): void {
   if (value === undefined) store.db.prepare("DELETE FROM facts WHERE name = $name").run({ name });
   else {
     store.db
@@ -117,7 +117,7 @@ function everyIndex({ home, indexes }: IndexPlaces): string[] {
 }
 
 /** Records the use of the current index and removes others that are no longer used. */
-export function tendIndexes({ database, ...places }: IndexPlaces & Pick<Paths, "database">, now: Date): void {
+export function tendIndexes({ database, ...places }: IndexPlaces & Paths, now: Date): void {
   for (const index of everyIndex(places)) {
     if (index === database) utimesSync(index, now, now);
     else if (isUnused(index, now)) removeDatabase(index);

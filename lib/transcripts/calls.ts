@@ -52,7 +52,7 @@ const COMMAND_READ_MAX = 4000;
  * first entry.
  */
 export function callCheck(
-  { cwd = "/" }: Pick<Head, "cwd">,
+  { cwd = "/" }: Head,
   results: Results,
   callsBefore: () => Iterable<RawEntry> = () => [],
 ): (raw: RawEntry) => Entry | undefined {
@@ -235,7 +235,7 @@ export function* rowsWhenKnown(entries: Iterable<Entry>): Generator<ReadRow> {
 }
 
 /** Returns whether an entry is something that the user or the assistant said. */
-export function isMessage({ kind }: Pick<Entry, "kind">): boolean {
+export function isMessage({ kind }: Entry): boolean {
   return kind === "user" || kind === "assistant";
 }
 
@@ -289,7 +289,7 @@ export function rowTexts(row: Row): string[] {
 }
 
 /** Returns whether a call only asks the user something. */
-export function isAsking({ tool }: Pick<Done, "tool">): boolean {
+export function isAsking({ tool }: Done): boolean {
   return ASKING.test(tool);
 }
 
@@ -321,7 +321,7 @@ function keptInput({ tool, kind, input, target, patch }: Done): string {
   return cutHead(whole, isWhole ? EDIT_MAX : kind === "command" ? COMMAND_MAX : INPUT_MAX);
 }
 
-function keptResult(whole: string, { kind, outcome }: Pick<Done, "kind" | "outcome">): string {
+function keptResult(whole: string, { kind, outcome }: Done): string {
   const text = whole.trim();
   const hasFailed = outcome === "failed";
   if (text.length <= (hasFailed ? 2 * FAILED_MAX : DONE_MAX)) return text;

@@ -57,7 +57,7 @@ function searchedText(row: Row, insideTools: boolean): string {
 }
 
 /** Returns a call on one line: its tool and what it was called with. */
-export function callText({ tool, target }: Pick<Done, "tool" | "target">): string {
+export function callText({ tool, target }: Done): string {
   return `${tool} ${target}`.trim();
 }
 
@@ -270,7 +270,7 @@ function shortenRow(row: Line, words: readonly string[], max: number): Line {
 }
 
 /** Converts a row to JSON. */
-export function rowJson(row: Row, { tools, isRewound }: Pick<LogStyle, "tools" | "isRewound">) {
+export function rowJson(row: Row, { tools, isRewound }: LogStyle) {
   const { line, at, who: kind } = row;
   const text = row.who === "tool" ? callText(row) : row.text;
   const common = { line, at: at ?? null, kind, text, ...(isRewound(row) && { rewound: true }) };

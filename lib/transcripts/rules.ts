@@ -91,7 +91,7 @@ interface TextExclusion extends Pick<ForgottenTest, "isForgotten"> {
   /** True if a text is excluded. */
   hasText(text: string): boolean;
   /** True if an entry is excluded by its text or by a tool's target. */
-  hasEntry(entry: Pick<Entry, "text" | "tool" | "patch">): boolean;
+  hasEntry(entry: Entry): boolean;
   /** True if any text is excluded. */
   readonly hasPatterns: boolean;
 }

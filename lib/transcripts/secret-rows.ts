@@ -113,9 +113,7 @@ const KEY_REACH = 6;
  * Returns a test for entries in their order: whether one may be shown, unless it is forgotten. An excluded prompt excludes its
  * answer, up to the next prompt.
  */
-export function entryTest({
-  hasEntry,
-}: Pick<Rules, "hasEntry">): (raw: Entry, isForgotten?: boolean) => boolean {
+export function entryTest({ hasEntry }: Rules): (raw: Entry, isForgotten?: boolean) => boolean {
   let isAnswerExcluded = false;
   return (raw, isForgotten = false) => {
     const isExcluded = hasEntry(raw);
