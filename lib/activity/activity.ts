@@ -16,7 +16,7 @@ import { readHead, tryHead } from "../transcripts/head.ts";
 import { ownRules, type Rules } from "../transcripts/rules.ts";
 import { addRow, emptyTally, type Tally, tally } from "../transcripts/tally.ts";
 import { entryKey, offsetSince, readEntries } from "../transcripts/transcript.ts";
-import type { Mark, Marks } from "./look.ts";
+import { FIRST_LOOK_MS, type Look, type Mark } from "./look.ts";
 import { type Advance, hasSeenRows, isMarkValid, markAt, markAtEnd } from "./marks.ts";
 
 /** The activity of one session since the viewer last looked. */
@@ -32,16 +32,11 @@ export interface SessionActivity {
   isHeadless?: boolean | undefined;
 }
 
-interface ActivityOptions {
-  marks: Marks | undefined;
-  /** ISO time: older rows of a session without a mark are left out. */
-  firstLookSince: string;
-  /** ISO time of the viewer's first look ever: a session that began before it was visible then. */
-  lookedSince?: string | undefined;
-  /** ISO time: only newer rows count, whatever the marks say. */
-  since?: string | undefined;
-  /** Transcripts that may hold the originals of copied rows: the viewer's own, then recent ones. */
-  sources: readonly string[];
+/** The viewer's look, and what counts in it. */
+export interface Reading {
+  look: Pick<Look, "viewer" | "marks" | "now" | "recent">;
+  /** Only newer rows count, whatever the marks say. */
+  since?: Date | undefined;
   /** The rules of what is redacted or left out. */
   rules: Rules;
   /** Milliseconds since the epoch: reading stops then, after at least one line. @default never */
@@ -72,7 +67,7 @@ const TOGETHER = 10;
 /** Reads what each session did, given newest first. `problems` has a sentence for each one that could not be read. */
 export function readActivities(
   sessions: readonly Session[],
-  options: ActivityOptions,
+  reading: Reading,
 ): { activities: SessionActivity[]; problems: string[] } {
   const problems: string[] = [];
   const attempt = <T>(session: Session, work: () => T | undefined): T[] => {
@@ -84,14 +79,14 @@ export function readActivities(
       return [];
     }
   };
-  const { deadline = Number.POSITIVE_INFINITY, rules } = options;
+  const { look, rules, deadline = Number.POSITIVE_INFINITY } = reading;
   const isOver = () => Date.now() > deadline;
   // Prepares no more of thousands of sessions than can be read in time.
   const half = (Date.now() + deadline) / 2;
   const readings: PendingRead[] = [];
   for (const session of sessions) {
     if (readings.length > 0 && Date.now() > half) break;
-    readings.push(...attempt(session, () => prepare(session, options, isOver)));
+    readings.push(...attempt(session, () => prepare(session, reading, isOver)));
   }
   // Histories that were just copied here wait, so that they take no time from what is new. The newest are read first, since
   // time may run out; among them originals come before their forks, which begin with the same rows.
@@ -105,7 +100,8 @@ export function readActivities(
       a.stat.birthtimeMs - b.stat.birthtimeMs,
   );
   const later = new Set(readings.filter(({ mark }) => !mark).map(({ session }) => session.file));
-  const sources = sourceReader(options.sources, isOver);
+  // Copied rows have their originals in the viewer's own transcript, or in recent ones.
+  const sources = sourceReader([look.viewer.file ?? [], look.recent].flat(), isOver);
   const activities = readings.flatMap((reading, index) => {
     later.delete(reading.session.file);
     if ((turnOf(reading) > 0 || (reading.isOld && index > 0)) && isOver()) return [];
@@ -118,22 +114,22 @@ export function readActivities(
 }
 
 /** Returns the last edit of each file that the viewer changed after its mark of itself, by its path as written. */
-export function readOwnEdits(
-  file: string,
-  { rules, mark, since }: { rules: Rules; mark: Mark | undefined; since: string },
-): Tally["edited"] {
-  const head = readHead(file);
+export function readOwnEdits({ look: { viewer, marks, now }, since, rules }: Reading): Tally["edited"] {
+  const { file = "" } = viewer;
+  const head = file === "" ? undefined : readHead(file);
   if (!head) return new Map();
+  const mark = since ? undefined : marks?.get(viewer.id);
   const isSeen = mark !== undefined && isMarkValid(file, mark);
-  const from = isSeen ? mark.offset : offsetSince(file, since);
-  const entries = readEntries(file, { rules, head, from: { offset: from, line: 0 }, results: OUTCOMES });
-  const isNew = ({ at }: Entry) => isSeen || at === undefined || at >= since;
+  const after = (since ?? new Date(now - FIRST_LOOK_MS)).toISOString();
+  const offset = isSeen ? mark.offset : offsetSince(file, after);
+  const entries = readEntries(file, { rules, head, from: { offset, line: 0 }, results: OUTCOMES });
+  const isNew = ({ at }: Entry) => isSeen || at === undefined || at >= after;
   return tally(rowsWhenKnown(entries.filter(isNew)).map(({ row }) => row)).edited;
 }
 
 function prepare(
   session: Session,
-  { marks, since, firstLookSince, lookedSince }: ActivityOptions,
+  { look: { viewer, marks, now }, since }: Reading,
   isOver: () => boolean,
 ): PendingRead | undefined {
   const head = readHead(session.file);
@@ -146,9 +142,11 @@ function prepare(
     const offset = isMarkValid(session.file, mark) ? mark.offset : 0;
     return { ...common, offset, after: undefined, isOld: false };
   }
-  const wasThere =
-    lookedSince !== undefined && (head.startedAt ?? "") < lookedSince && lookedSince < firstLookSince;
-  const after = since ?? (wasThere ? lookedSince : firstLookSince);
+  const firstLook = new Date(now - FIRST_LOOK_MS).toISOString();
+  const looked = marks?.get(viewer.id)?.since ?? firstLook;
+  // A session that began before the viewer's first look ever was visible then.
+  const wasThere = (head.startedAt ?? "") < looked && looked < firstLook;
+  const after = since?.toISOString() ?? (wasThere ? looked : firstLook);
   const isOld = session.updatedAt < after;
   const offset = isOld ? markAtEnd(session.file).offset : offsetSince(session.file, after, isOver);
   return { ...common, offset, after, isOld };

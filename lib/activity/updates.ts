@@ -19,9 +19,9 @@ import { lastTime } from "../sessions/titles.ts";
 import { readHead } from "../transcripts/head.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import { addRow, emptyTally } from "../transcripts/tally.ts";
-import { readActivities, readOwnEdits, type SessionActivity } from "./activity.ts";
+import { type Reading, readActivities, readOwnEdits, type SessionActivity } from "./activity.ts";
 import { type Activity, isNews, type Overlap, renderDigest } from "./digest.ts";
-import { FIRST_LOOK_MS, type Look, newsAfter, type Sighting, takeLook } from "./look.ts";
+import { type Look, newsAfter, type Sighting, takeLook } from "./look.ts";
 import { type Advance, countSeenOf, passing, passingCounted, saveMarks } from "./marks.ts";
 
 /** A look with the sessions of its changed files. */
@@ -155,26 +155,18 @@ function newestFirst(changed: readonly Sighting[], until: number): (Sighting & {
 /** Reads what the sessions of a view did, and renders it. */
 export function renderUpdates(view: View, { settings, maxChars, since, deadline }: DigestOptions): Updates {
   const rules = exclusionBy(settings);
-  const { viewer, now, marks } = view;
-  const { activities: read, problems } = readActivities(view.sessions, {
-    marks,
-    firstLookSince: new Date(now - FIRST_LOOK_MS).toISOString(),
-    lookedSince: marks?.get(viewer.id)?.since,
-    since: since?.toISOString(),
-    deadline,
-    sources: viewer.file === undefined ? view.recent : [viewer.file, ...view.recent],
-    rules,
-  });
+  const reading = { look: view, since, rules, deadline };
+  const { activities: read, problems } = readActivities(view.sessions, reading);
   const activities = [...read, ...(view.copied ?? [])];
   const active = activities.filter(({ did }) => isNews(did));
   const described = view.describe(active.map(({ session }) => session));
   const news = active
     .map((each, i) => ({ ...each, session: described[i] ?? each.session }))
     .filter(({ session }) => rules.admits(session))
-    .map((each) => toNews(each, { viewer, now, rules }))
+    .map((each) => toNews(each, { ...view, rules }))
     .sort((a, b) => (a.latest < b.latest ? 1 : -1));
   const near = news.some(({ edited, tried }) => edited.length + tried.length > 0)
-    ? findOverlaps(news, { view, since, rules })
+    ? findOverlaps(news, reading)
     : [];
   const overlaps = near.filter(({ isTried }) => !isTried);
   const text = renderDigest(
@@ -271,17 +263,9 @@ function activityIn(news: NewsOf, look: Look, since: Date | undefined): SessionA
   return { session, did, advance, skipped: 0, isHeadless: news.isHeadless };
 }
 
-function findOverlaps(
-  news: readonly News[],
-  { view, since, rules }: { view: View; since: Date | undefined; rules: Rules },
-): (Overlap & { isTried: boolean })[] {
-  const { viewer, now, marks } = view;
-  if (viewer.file === undefined) return [];
-  const edits = readOwnEdits(viewer.file, {
-    rules,
-    mark: since === undefined ? marks?.get(viewer.id) : undefined,
-    since: (since ?? new Date(now - FIRST_LOOK_MS)).toISOString(),
-  });
+function findOverlaps(news: readonly News[], reading: Reading): (Overlap & { isTried: boolean })[] {
+  const { viewer, now } = reading.look;
+  const edits = readOwnEdits(reading);
   // one file may have several paths: the last edit counts
   const inOrder = [...edits].sort(([, a], [, b]) => a.line - b.line);
   const own = new Map(inOrder.map(([path, { at }]) => [resolve(viewer.cwd, path), at]));
