@@ -55,13 +55,10 @@ function readNotes({ indexedTo }: SessionRecord): Notes {
 export function isKnownNotDue(
   session: Session,
   record: SessionRecord | undefined,
-  { paths, settings, complete, force = false }: MetaOptions,
+  options: MetaOptions,
 ): boolean {
-  if (!record || force || !isCurrent(record, session, paths)) return false;
-  const { newUsers, isUnasked } = readNotes(record);
-  const byRules = record.meta?.model === RULES;
-  if (byRules && complete && !isUnasked) return false;
-  return newUsers < settings.minNewUserMessages || (record.meta !== undefined && !byRules && !complete);
+  if (!record || options.force || !isCurrent(record, session, options.paths)) return false;
+  return !asksNow({ meta: record.meta, notes: readNotes(record), complete: options.complete }, options);
 }
 
 /**
