@@ -92,6 +92,16 @@ export function folded(text: string): string {
   return text.replace(/\s+/g, " ").trim();
 }
 
+/** Returns whether a text says no more than one of others does, cut or not. */
+export function repeats(text: string, others: readonly string[]): boolean {
+  const words = (said: string) =>
+    said
+      .toLowerCase()
+      .replace(/[\s\p{P}]+/gu, " ")
+      .trim();
+  return others.some((other) => words(other).includes(words(text)));
+}
+
 /** Returns the words of a text as white space parts them. */
 export function splitWords(text: string): string[] {
   return text.split(/\s+/).filter(Boolean);

@@ -6,7 +6,17 @@
 import { fit } from "../base/fit.ts";
 import { countPoints } from "../base/output.ts";
 import { ownCommand } from "../base/runtime.ts";
-import { counted, headed, oneLine, onMachine, quote, quoted, quoteName, shortId } from "../base/text.ts";
+import {
+  counted,
+  headed,
+  oneLine,
+  onMachine,
+  quote,
+  quoted,
+  quoteName,
+  repeats,
+  shortId,
+} from "../base/text.ts";
 import { formatAge, formatMinute } from "../base/time.ts";
 import type { Session } from "../hosts/session.ts";
 import type { SessionMeta } from "../sessions/meta.ts";
@@ -88,17 +98,6 @@ export function sessionLines(
     if (tags.length > 0) lines.push(`- tags: ${quote(oneLine(tags.join(", "), TAGS_CHARS))}`);
   } else lines.push("- no description of it yet");
   return answer ? [...lines, ...answerLines(answer, session)] : lines;
-}
-
-/** Returns whether a text says no more than one of others does, cut or not. */
-function repeats(text: string, others: readonly string[]): boolean {
-  const folded = (said: string) =>
-    said
-      .toLowerCase()
-      .replace(/[\s\p{P}]+/gu, " ")
-      .trim();
-  const said = folded(text);
-  return others.some((other) => folded(other).includes(said));
 }
 
 /** The ways of asking a session in this host. */

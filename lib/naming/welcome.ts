@@ -5,12 +5,11 @@
 import { FIRST_LOOK_MS } from "../activity/look.ts";
 import { changedAt, changedMs } from "../base/files.ts";
 import { ownCommand } from "../base/runtime.ts";
-import { FOREIGN_LABEL, oneLine, quote, quoted, shortId } from "../base/text.ts";
+import { FOREIGN_LABEL, oneLine, quote, quoted, repeats, shortId } from "../base/text.ts";
 import { DAY_MS, formatAge } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import type { Session } from "../hosts/session.ts";
-import { splitWords } from "../language/words.ts";
 import { storedTranscripts } from "../sessions/found.ts";
 import { metaFile, RULES, readMeta, type SessionMeta } from "../sessions/meta.ts";
 import { recentTranscripts } from "../sessions/places.ts";
@@ -126,8 +125,7 @@ function describedBy(
   const open = wentOnTo <= updatedAt ? /^(?:Open|Next|Last): .+$/m.exec(summary)?.[0] : undefined;
   const asked = model === RULES ? `Asked: ${description}` : description;
   // A name of first words is its own description.
-  const isName = splitWords(description).join() === splitWords(name).join();
-  const told = [open, isName ? "" : asked].flatMap((text) => text || []);
+  const told = [open, repeats(description, [name]) ? "" : asked].flatMap((text) => text || []);
   return told.map((text) => text.replace(/(?<![.!?…])$/, ".")).join(" ");
 }
 

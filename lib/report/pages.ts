@@ -1,7 +1,7 @@
 /** Renders a session as a page, with an anchor for the line of each row, or an overview that links the pages of several. */
 
 import { plainText } from "../base/output.ts";
-import { counted, oneLine } from "../base/text.ts";
+import { counted, oneLine, repeats } from "../base/text.ts";
 import { formatLocal, formatMinute } from "../base/time.ts";
 import { hasPromptsAlone } from "../hosts/blocks.ts";
 import { hostName } from "../hosts/hosts.ts";
@@ -71,7 +71,7 @@ export function sessionFacts({ session, meta, rows }: ReportedSession, { rules }
   const description = shown(meta?.description);
   return {
     title,
-    description: isRepeated(title, description) ? "" : description,
+    description: isSaidTwice(title, description) ? "" : description,
     project: oneLine(shown(session.cwd), NAME_CHARS),
     agent: hostName(session.agent),
     from: session.startedAt ?? rows.find(({ at }) => at)?.at,
@@ -82,12 +82,9 @@ export function sessionFacts({ session, meta, rows }: ReportedSession, { rules }
   };
 }
 
-/** Returns whether two texts begin with the same words, as far as the shorter one goes. */
-function isRepeated(title: string, description: string): boolean {
-  const [a = "", b = ""] = [title, description].map((text) =>
-    text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, ""),
-  );
-  return a.startsWith(b) || b.startsWith(a);
+/** Returns whether one of two texts says no more than the other. */
+function isSaidTwice(a: string, b: string): boolean {
+  return repeats(a, [b]) || repeats(b, [a]);
 }
 
 /** A filter for texts that never passed the reader: "" for what is missing or excluded, else redacted. */
@@ -144,7 +141,7 @@ function headerHtml(
       .map(([name, value]) => `<dt>${name}</dt><dd>${escapeHtml(value)}</dd>`)
       .join("\n")}\n</dl>`,
     summary &&
-      !isRepeated(summary, facts.description || facts.title) &&
+      !isSaidTwice(summary, facts.description || facts.title) &&
       `<div class="said" dir="auto">${proseHtml(summary)}</div>`,
   ]
     .filter(Boolean)
