@@ -112,6 +112,8 @@ interface DroppedRecord {
 
 export type LedgerRecord = ObservedRecord | ReflectedRecord | DroppedRecord;
 export type Ledger = readonly LedgerRecord[];
+/** Stores a record; called for each as soon as it is made. */
+export type Append = (record: LedgerRecord) => void | Promise<void>;
 
 /** A ledger folded. */
 export type Memory = ReturnType<typeof emptyMemory>;
@@ -126,6 +128,17 @@ export function foldLedger(ledger: Ledger): Memory {
   for (const record of ledger.slice(0, restart + 1)) remember(memory, record);
   for (const record of ledger.slice(restart + 1)) addRecord(memory, record);
   return memory;
+}
+
+/** A copy of a ledger that grows, with its memory; each record is stored first. */
+export function growing({ ledger, append }: { ledger: Ledger; append: Append }) {
+  const [records, memory] = [[...ledger], foldLedger(ledger)];
+  const put = async (record: LedgerRecord) => {
+    await append(record);
+    records.push(record);
+    addRecord(memory, record);
+  };
+  return { ledger: records as Ledger, memory, put };
 }
 
 function emptyMemory() {
@@ -158,7 +171,7 @@ function remember({ history }: Memory, record: LedgerRecord): void {
 }
 
 /** Adds a record to a memory. One of an unknown kind, as a later version may write, is ignored. */
-export function addRecord(memory: Memory, record: LedgerRecord): void {
+function addRecord(memory: Memory, record: LedgerRecord): void {
   remember(memory, record);
   if (record.kind === "observed") foldObserved(memory, record);
   else if (record.kind === "reflected") foldReflected(memory, record);

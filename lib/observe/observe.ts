@@ -13,13 +13,13 @@ import { toRows } from "../transcripts/calls.ts";
 import { exchangesIn } from "../transcripts/exchanges.ts";
 import { tally } from "../transcripts/tally.ts";
 import {
-  addRecord,
+  type Append,
   asLine,
   BRANCH_LEFT,
   type Draft,
   excerpt,
   type Files,
-  foldLedger,
+  growing,
   type Ledger,
   type LedgerRecord,
   lineSpans,
@@ -39,8 +39,7 @@ export interface ObserveContext {
   settings: ObserveSettings;
   /** IANA name. */
   timezone: string | undefined;
-  /** Stores a record; called for each as soon as it is made. */
-  append: (record: LedgerRecord) => void | Promise<void>;
+  append: Append;
   /** The model. Without one, rules observe. */
   complete?: CompleteJson | undefined;
   /** The standing rules of this project, for the model to replace. @default none */
@@ -94,14 +93,9 @@ export function observe(options: ObserveOptions): Promise<ObserveOutcome> {
 async function observeLeft(options: ObserveOptions): Promise<ObserveOutcome> {
   const { settings, entries, when = "due", isAsked = () => true, failures = 0 } = options;
   const { maxSteps = Number.POSITIVE_INFINITY } = options;
-  const ledger = await closeBranches(options);
+  const { ledger, memory, put } = growing(options);
+  for (const record of branchRecords(memory, entries)) await put(record);
   const outcome: ObserveOutcome = { ledger, steps: 0, observations: 0, tokens: 0, usd: 0 };
-  const memory = foldLedger(ledger);
-  const put = async (record: LedgerRecord) => {
-    await options.append(record);
-    ledger.push(record);
-    addRecord(memory, record);
-  };
   const maxTokens = Math.max(STEP_TOKENS_MIN, settings.stepTokens >> Math.min(failures, 3));
   const older = when === "due" ? beforeTail(entries, settings.retainTokens) : entries;
   const pending = uncovered(older, memory).filter(isAsked);
@@ -145,17 +139,6 @@ async function observeAgain(options: ObserveOptions): Promise<ObserveOutcome> {
 export function isStepDue(entries: readonly Entry[], memory: Memory, settings: ObserveSettings): boolean {
   const older = beforeTail(entries, settings.retainTokens);
   return rawTokens(uncovered(older, memory)) >= settings.stepTokens;
-}
-
-/** Records which observations an abandoned branch takes with it, and which came back; returns the ledger with these records. */
-async function closeBranches({
-  ledger,
-  entries,
-  append,
-}: Pick<ObserveOptions, "ledger" | "entries" | "append">): Promise<LedgerRecord[]> {
-  const records = branchRecords(foldLedger(ledger), entries);
-  for (const record of records) await append(record);
-  return [...ledger, ...records];
 }
 
 /** Returns records that drop the observations of rows on an abandoned branch, and restore those of rows that are back. */

@@ -10,7 +10,7 @@
 import { statesCause } from "../language/speech.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import {
-  foldLedger,
+  growing,
   isOpen,
   type Ledger,
   type Memory,
@@ -38,28 +38,26 @@ export async function reflect(
   context: ObserveContext & { force?: boolean; focus?: string | undefined },
 ): Promise<ReflectOutcome> {
   const { settings, focus, complete } = context;
-  const ledger = [...context.ledger];
-  const memory = foldLedger(ledger);
+  const { ledger, memory, put } = growing(context);
   const before = observationTokens(memory.observations);
-  const nothing = { ledger, dropped: 0, tokens: { before, after: before }, by: "rules", usd: 0 };
+  const tokens = { before, after: before };
+  const outcome: ReflectOutcome = { ledger, dropped: 0, tokens, by: "rules", usd: 0 };
   const note = idleReason(memory, context, before);
-  if (note !== undefined) return { ...nothing, note };
-  const outcome: ReflectOutcome = { ...nothing, tokens: { before, after: before } };
-  const put = async (record: ReflectedRecord) => {
-    await context.append(record);
-    ledger.push(record);
+  if (note !== undefined) return { ...outcome, note };
+  const add = async (record: ReflectedRecord) => {
+    await put(record);
     outcome.dropped += record.dropped.length;
-    outcome.tokens.after = record.tokens;
+    tokens.after = record.tokens;
   };
   const options = { limit: settings.reflectorTokens, focus };
   // A model merges what belongs together before anything is taken out for want of room.
-  await put(reflectByRule(memory, { ...options, onlyMerge: complete !== undefined }));
+  await add(reflectByRule(memory, { ...options, onlyMerge: complete !== undefined }));
   if (!complete) return outcome;
-  const { record, ...answer } = await reflectByModel(ledger, { ...context, complete });
+  const { record, ...answer } = await reflectByModel(memory, { ...context, complete });
   Object.assign(outcome, answer);
-  if (record) await put(record);
-  const capped = reflectByRule(foldLedger(ledger), options);
-  if (capped.dropped.length > 0) await put(capped);
+  if (record) await add(record);
+  const capped = reflectByRule(memory, options);
+  if (capped.dropped.length > 0) await add(capped);
   return outcome;
 }
 
@@ -78,24 +76,18 @@ function idleReason(
 
 /** Asks a model to merge; returns the record of its answer, unless that is refused, and the facts of the outcome. */
 async function reflectByModel(
-  ledger: Ledger,
-  context: ObserveContext & { complete: CompleteJson; focus?: string | undefined },
+  memory: Memory,
+  { timezone, ...context }: ObserveContext & { complete: CompleteJson; focus?: string | undefined },
 ): Promise<Pick<ReflectOutcome, "usd"> & Partial<ReflectOutcome> & { record?: ReflectedRecord }> {
-  const { complete, signal, timezone, focus } = context;
-  const memory = foldLedger(ledger);
   const { askReflector } = await import("./observer.ts");
-  const answer = await askReflector({ memory, complete, signal, focus });
-  const { usd } = answer;
+  const { usd, ...answer } = await askReflector({ ...context, memory });
   if ("refused" in answer) {
     const what = answer.isFailure ? "failed" : "was not taken";
     return { usd, note: `the model's reflection ${what}: ${answer.refused}` };
   }
-  const { drafts, dropped } = answer.taken;
-  const observations = nameDrafts(drafts, memory, timezone);
-  const record = { ...reflectedRecord(memory, dropped, focus), observations, by: answer.by };
-  // Folding places what was added where it happened.
-  const left = foldLedger([...ledger, record]).observations;
-  return { usd, by: answer.by, record: { ...record, tokens: observationTokens(left) } };
+  const { by, taken } = answer;
+  const observations = nameDrafts(taken.drafts, memory, timezone);
+  return { usd, by, record: reflected(memory, { ...taken, ...context, observations, by }) };
 }
 
 /** Share of the limit that each priority may fill: together less than half, so that the next reflection is far off. */
@@ -126,8 +118,7 @@ function reflectByRule(memory: Memory, options: ReflectOptions): ReflectedRecord
   for (const priority of options.onlyMerge ? [] : (["green", "yellow", "red"] as const)) {
     dropExcess(memory, { dropped, priority, ...options });
   }
-  const ids = [...dropped].map(({ id }) => id);
-  return reflectedRecord(memory, ids, options.focus);
+  return reflected(memory, { ...options, dropped: [...dropped].map(({ id }) => id) });
 }
 
 /** Returns the observations that a later one says again, or gives a newer state of; an open one only if that is open too. */
@@ -145,11 +136,19 @@ function repeated(memory: Memory): Set<Observation> {
   return new Set(repeats.reverse());
 }
 
-function reflectedRecord(memory: Memory, dropped: string[], focus: string | undefined): ReflectedRecord {
+function reflected(
+  memory: Memory,
+  {
+    dropped,
+    focus,
+    observations = [],
+    by = "rules",
+  }: { dropped: string[]; focus?: string | undefined; observations?: Observation[]; by?: string },
+): ReflectedRecord {
   const gone = new Set(dropped);
-  const kept = memory.observations.filter(({ id }) => !gone.has(id));
-  const tokens = observationTokens(kept);
-  return { kind: "reflected", observations: [], dropped, tokens, by: "rules", ...(focus ? { focus } : {}) };
+  const left = [...memory.observations.filter(({ id }) => !gone.has(id)), ...observations];
+  const tokens = observationTokens(left);
+  return { kind: "reflected", observations, dropped, tokens, by, ...(focus ? { focus } : {}) };
 }
 
 /** Returns whether an observation names a cause or a failure, which the files cannot show again. */
