@@ -132,7 +132,7 @@ async function whenIdle(
   const { runSteps } = await import("../../lib/observe/observe-session.ts");
   const observe = async () => {
     const { memory, how } = await requireObserving(state, context);
-    return await work((steps) => runSteps(memory, { ...how, ...steps }));
+    return await work((steps) => runSteps({ ...memory, ...how, ...steps }));
   };
   return (await exclusively(state, observe)) ?? "";
 }

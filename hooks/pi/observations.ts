@@ -74,7 +74,8 @@ async function takeSteps(state: PiState, context: PiContext): Promise<number | u
   const shouldStop = () => state.observer.waiting > 0 || state.abort.signal.aborted;
   const step = new AbortController();
   state.observer.step = step;
-  const { status, observed, reflected } = await runSteps(memory, {
+  const { status, observed, reflected } = await runSteps({
+    ...memory,
     ...how,
     when: "due",
     signal: AbortSignal.any([state.abort.signal, step.signal]),
@@ -158,7 +159,8 @@ export async function readForObserving(state: PiState, context: PiContext) {
   const leafId = context.sessionManager.getLeafId() ?? undefined;
   const memory = readSessionMemory(session, { paths, settings, leafId });
   const how = {
-    ...{ paths, settings, complete: observingModel(config, context)?.complete, signal: state.abort.signal },
+    complete: observingModel(config, context)?.complete,
+    signal: state.abort.signal,
     append: (record: LedgerRecord) => state.pi.appendEntry(LEDGER_ENTRY_TYPE, record),
     rowIds: true,
   };
@@ -228,12 +230,11 @@ async function makeSummary(state: PiState, context: PiContext, { leftIds, ...rep
     const start = leftIds && job?.memory.entries.find(({ id = "" }) => leftIds.has(id));
     if (!job || (leftIds && !start)) return undefined;
     const { compactionSummary } = await import("../../lib/observe/render-observations.ts");
-    const { observing } = await import("../../lib/observe/observe-session.ts");
     const made = await compactionSummary({
-      ...observing(job.memory, job.how),
+      ...job.memory,
+      ...job.how,
       ...replaced,
       timeoutMs: Math.max(1, end - Date.now()),
-      entries: job.memory.entries,
       afterLine: start ? start.line - 1 : undefined,
       onGap: () => say("compaction: observing what is left"),
     });

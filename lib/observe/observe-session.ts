@@ -22,28 +22,26 @@ import {
   readLedger,
 } from "./ledger.ts";
 import { foldLedger, type Ledger, type LedgerRecord } from "./observations.ts";
-import {
-  isStepDue,
-  type ObserveContext,
-  type ObserveOptions,
-  type ObserveOutcome,
-  observe,
-} from "./observe.ts";
+import { isStepDue, type ObserveOptions, type ObserveOutcome, observe } from "./observe.ts";
 import { isReflectionDue, type ReflectOutcome, reflect } from "./reflect.ts";
 import { keepStanding, standingFor } from "./standing-marks.ts";
 
-export interface SessionContext {
-  paths: PathsWithRules;
-  settings: Settings;
+/** The means to observe. */
+interface Means {
   /** The model. Without one, rules observe. */
   complete?: CompleteJson | undefined;
   signal?: AbortSignal | undefined;
-  /** The time to wait for another observer of this session. @default {0} */
-  waitMs?: number | undefined;
   /** @default {Date.now} */
   now?: (() => number) | undefined;
   /** Called before each step with the messages covered and to cover. */
   onStep?: ((done: number, total: number) => void) | undefined;
+}
+
+export interface SessionContext extends Means {
+  paths: PathsWithRules;
+  settings: Settings;
+  /** The time to wait for another observer of this session. @default {0} */
+  waitMs?: number | undefined;
 }
 
 /** The work on a session, in this order. */
@@ -63,7 +61,8 @@ export interface SessionOutcome {
   reason?: string | undefined;
 }
 
-type Running = SessionContext &
+type Running = SessionMemoryState &
+  Means &
   Steps &
   Pick<ObserveOptions, "append" | "rowIds" | "shouldStop"> & {
     /** True to keep nothing. @default {false} */
@@ -83,13 +82,12 @@ export async function observeSession(
   options: SessionContext & Steps,
 ): Promise<SessionOutcome> {
   const append = (record: LedgerRecord) => appendLedgerFile(ledgerFile(options.paths, session.id), record);
-  return await locked(session, options, (state) => runSteps(state, { ...options, append }));
+  return await locked(session, options, (state) => runSteps({ ...options, ...state, append }));
 }
 
 /** Keeps the standing rules of a session, and observes nothing. */
 export async function keepRules(session: Session, options: MemoryOptions): Promise<void> {
-  const { entries, ledger } = readSessionMemory(session, options);
-  await keepStanding(session, { paths: options.paths, entries, ledger });
+  await keepStanding(readSessionMemory(session, options));
 }
 
 /** Keeps the standing rules of sessions that were indexed since a time: no hook may have followed them. */
@@ -113,53 +111,39 @@ export async function keepFound(
 /** Returns the calls that a model would get. */
 export async function planSession(session: Session, options: SessionContext & Steps): Promise<Notes> {
   const { complete, notes } = noteTaker("plan", ({ prompt }) => answerTo(prompt));
-  await runSteps(readSessionMemory(session, options), { ...options, complete, append() {}, isTrial: true });
+  const state = readSessionMemory(session, options);
+  await runSteps({ ...options, ...state, complete, append() {}, isTrial: true });
   return notes;
 }
 
 /** Observes a conversation, keeps its standing rules, notes a failure for the next attempt, and reflects where that is due. */
-export async function runSteps(state: SessionMemoryState, options: Running): Promise<SessionOutcome> {
-  const { session, entries } = state;
-  const { paths, when, reflecting, isTrial = false, now = Date.now } = options;
-  const context = { ...observing(state, options), ...reflecting, force: reflecting !== undefined };
-  const keep = (ledger: Ledger) => keepStanding(session, { paths, entries, ledger });
-  if (!when) return { status: "nothing", reflected: await reflect(context) };
+export async function runSteps(options: Running): Promise<SessionOutcome> {
+  const { session, paths, when, reflecting, isTrial = false, now = Date.now } = options;
+  const reflectOn = (ledger: Ledger) =>
+    reflect({ ...options, ...reflecting, ledger, force: reflecting !== undefined });
+  if (!when) return { status: "nothing", reflected: await reflectOn(options.ledger) };
   const backoff = readBackoff(paths, session.id);
   const isBackingOff = backoff !== undefined && now() < backoff.notBefore;
-  if (when === "due" && (isBackingOff || !isDue(state))) {
-    await keep(state.ledger); // an explicit rule waits for no step
+  if (when === "due" && (isBackingOff || !isDue(options))) {
+    await keepStanding(options); // an explicit rule waits for no step
     return isBackingOff ? { status: "backing-off", reason: backoff.reason } : { status: "nothing" };
   }
   const note = (failure: string | undefined) => {
     if (!isTrial && (failure ?? backoff)) noteAttempt(paths, { sessionId: session.id, failure, now: now() });
   };
-  const standing = options.complete ? await knownTo(session, paths) : undefined;
-  const run = { ...options, ...context, entries, standing, failures: backoff?.failures };
-  const observed = await observe(run).catch((error) => {
+  const standing = options.complete && (await standingFor(session, paths)).map(({ mark }) => mark);
+  const observed = await observe({ ...options, standing, failures: backoff?.failures }).catch((error) => {
     note(describeError(error)); // what cannot be kept was paid for: the next turn does not pay again at once
     throw error;
   });
   const { failure: reason, ledger } = observed;
   note(reason);
-  if (!isTrial) await keep(ledger);
+  if (!isTrial) await keepStanding({ ...options, ledger });
   await options.onObserved?.(observed);
   const isNew = observed.steps > 0 || when === "again";
   const status = reason !== undefined ? "failed" : isNew ? "observed" : "nothing";
   const isStopped = options.shouldStop?.() || options.signal?.aborted;
-  return {
-    status,
-    observed,
-    reason,
-    ...(!isStopped && { reflected: await reflect({ ...context, ledger }) }),
-  };
-}
-
-/** Returns the part of a session that every step needs. */
-export function observing(
-  { ledger, settings }: SessionMemoryState,
-  { settings: { timezone }, append, complete, signal, rowIds }: Running,
-): ObserveContext {
-  return { ledger, settings, timezone, append, complete, signal, rowIds };
+  return { status, observed, reason, ...(!isStopped && { reflected: await reflectOn(ledger) }) };
 }
 
 function isDue({ entries, ledger, settings }: SessionMemoryState): boolean {
@@ -168,11 +152,6 @@ function isDue({ entries, ledger, settings }: SessionMemoryState): boolean {
   return (
     mode === "buffered" && (isStepDue(entries, memory, settings) || isReflectionDue(memory, reflectorTokens))
   );
-}
-
-/** Returns the rules that a session's observer may name. */
-async function knownTo(session: Session, paths: PathsWithRules) {
-  return (await standingFor(session, paths)).map(({ mark: { id, words } }) => ({ id, words }));
 }
 
 async function locked<T>(
@@ -215,12 +194,15 @@ function answerTo(prompt: string): object {
 /** A session with everything that its memory is made of. */
 export interface SessionMemoryState {
   session: Session;
+  paths: PathsWithRules;
   /** The conversation with tool results. */
   entries: Entry[];
   ledger: Ledger;
   /** Damaged lines of the ledger file. */
   skipped: number;
   settings: ObserveSettings;
+  /** IANA name. */
+  timezone: string | undefined;
 }
 
 interface MemoryOptions {
@@ -241,8 +223,9 @@ export function readSessionMemory(
   const rules = currentExclusion({ paths, settings });
   const entries = readConversation(session, { leafId, rules });
   const { ledger, skipped } = readLedger(session, { paths, rules, entries, leafId });
+  const { timezone } = settings;
   const observing = observeSettings(paths, settings.observe);
-  return { session, entries, ledger, skipped, settings: observing };
+  return { session, paths, entries, ledger, skipped, settings: observing, timezone };
 }
 
 function readConversation(

@@ -30,6 +30,7 @@ import {
 } from "./standing-rules.ts";
 
 interface Observed {
+  session: Session;
   paths: PathsWithRules;
   /** The conversation as it is now. */
   entries: readonly Entry[];
@@ -43,7 +44,7 @@ type Mark = (
 ) => StandingMark;
 
 /** Stores what a session's user laid down; nothing of a subagent's session, nor of one that a program started. */
-export async function keepStanding(session: Session, { paths, entries, ledger }: Observed): Promise<void> {
+export async function keepStanding({ session, paths, entries, ledger }: Observed): Promise<void> {
   const mark = markerFor(session, paths);
   if (!mark) return replaceMarks(paths, session, []);
   const said = typedRows(entries);
