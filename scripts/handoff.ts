@@ -10,8 +10,8 @@ import { ownCommand } from "../lib/base/runtime.ts";
 import { onMachine, quoted, shortId } from "../lib/base/text.ts";
 import { integer, note, type Run, runScript, toggle } from "../lib/cli.ts";
 import { REQUEST } from "../lib/hosts/handed.ts";
+import { findPlace } from "../lib/index/find-place.ts";
 import { handoffPage, readHandedOver } from "../lib/naming/handoff.ts";
-import { findPlace } from "../lib/share/find-place.ts";
 
 const USAGE = `\
 Usage: session-memory handoff [options] <session>

@@ -11,10 +11,10 @@
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { defuse } from "../lib/base/text.ts";
 import { note, type Run, runScript, toggle, usageError } from "../lib/cli.ts";
+import { findPlace } from "../lib/index/find-place.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { formatCost } from "../lib/model/spend.ts";
 import { querySession } from "../lib/naming/question.ts";
-import { findPlace } from "../lib/share/find-place.ts";
 
 const USAGE = `\
 Usage: session-memory query-session [options] <session> <question>

@@ -27,6 +27,7 @@ import {
 } from "../lib/cli.ts";
 import { expandPath, type PathsWithRules, type Settings } from "../lib/config/config.ts";
 import type { Session } from "../lib/hosts/session.ts";
+import { findPlace } from "../lib/index/find-place.ts";
 import { foldLedger } from "../lib/observe/observations.ts";
 import { readSessionMemory } from "../lib/observe/observe-session.ts";
 import { readStanding, rulesOfAll, type StandingRule } from "../lib/observe/standing-rules.ts";
@@ -43,7 +44,6 @@ import { listByLastRow } from "../lib/sessions/listing.ts";
 import { metaFile, readMeta } from "../lib/sessions/meta.ts";
 import { readTheirs } from "../lib/sessions/pulled.ts";
 import { sessionJson } from "../lib/sessions/session-header.ts";
-import { findPlace } from "../lib/share/find-place.ts";
 import { isAsWritten, isInState, recordWritten } from "../lib/store/state.ts";
 import { EVERY_ROW } from "../lib/transcripts/log.ts";
 import { readLastRows } from "../lib/transcripts/transcript.ts";

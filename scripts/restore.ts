@@ -14,8 +14,8 @@ import { note, type Run, runScript, text, toggle } from "../lib/cli.ts";
 import { expandPath } from "../lib/config/config.ts";
 import { hasPromptsAlone } from "../lib/hosts/blocks.ts";
 import { placeOnDisk } from "../lib/hosts/packed.ts";
+import { findPlace } from "../lib/index/find-place.ts";
 import { listByLastRow, originId, resumeCommand } from "../lib/sessions/listing.ts";
-import { findPlace } from "../lib/share/find-place.ts";
 
 const USAGE = `\
 Usage: session-memory restore [options] <session>

@@ -31,12 +31,12 @@ import { resumeNote } from "../lib/hosts/hosts.ts";
 import { statUnpacked } from "../lib/hosts/packed.ts";
 import type { Agent, Row } from "../lib/hosts/session.ts";
 import { AGENTS } from "../lib/hosts/table.ts";
+import { findPlace } from "../lib/index/find-place.ts";
 import type { KnownLines } from "../lib/index/held-sessions.ts";
 import { sharedBy, shortReference } from "../lib/sessions/pulled.ts";
 import { linesIn } from "../lib/sessions/references.ts";
 import type { Place } from "../lib/sessions/resolve.ts";
 import { sessionHeader, sessionJson } from "../lib/sessions/session-header.ts";
-import { findPlace } from "../lib/share/find-place.ts";
 import { readHead } from "../lib/transcripts/head.ts";
 import {
   cutRow,

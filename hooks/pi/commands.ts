@@ -220,7 +220,7 @@ async function askSession({ input, context, signal, state: { config } }: Asked):
     throw new SessionMemoryError("NO_MODEL", message, { hint: "use session_search with filters.session" });
   }
   const { querySession } = await import("../../lib/naming/question.ts");
-  const { findPlace } = await import("../../lib/share/find-place.ts");
+  const { findPlace } = await import("../../lib/index/find-place.ts");
   const reference = stringOf(input.session) ?? stringOf(input.sessionId);
   if (!reference)
     throw new SessionMemoryError("USAGE", "Expected a session", { hint: 'give its id, name or "last"' });

@@ -14,7 +14,7 @@ import { type Place, type ResolveContext, resolvePlace } from "../sessions/resol
 export async function findPlace(reference: string, context: ResolveContext): Promise<Place> {
   const { paths } = context;
   if (hasContent(paths.former) && !isThere(reference, context))
-    (await import("../index/former-index.ts")).lookInFormerIndex(paths);
+    (await import("./former-index.ts")).lookInFormerIndex(paths);
   const place = resolvePlace(reference, { ...context, shared: true });
   if (statUnpacked(place.session.file)) return place;
   const id = shortId(place.session.id);
