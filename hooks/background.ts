@@ -30,7 +30,7 @@ import { standingFor } from "../lib/observe/standing-marks.ts";
 import { isSameWords } from "../lib/observe/standing-rules.ts";
 import { findTranscripts } from "../lib/sessions/found.ts";
 import { projectKey } from "../lib/sessions/project.ts";
-import { namedSessions, readRecord, readRecords, recordKey } from "../lib/sessions/record.ts";
+import { namedSessions, readRecord, readRecords, sessionKey } from "../lib/sessions/record.ts";
 import { listSessions, visibleSessionAt } from "../lib/sessions/sessions.ts";
 import type { Store } from "../lib/store/store.ts";
 import { logFailure } from "./hook.ts";
@@ -219,7 +219,7 @@ async function followOld(job: Job): Promise<void> {
     const rest = resting();
     // By rule: asking a model about years of sessions is left to `index-meta`.
     for (const session of sessions) {
-      if (isKnownNotDue(session, known.get(recordKey(session)), { paths, settings })) continue;
+      if (isKnownNotDue(session, known.get(sessionKey(session)), { paths, settings })) continue;
       if (Date.now() > end) return;
       await indexMeta(session, { paths, settings, lockWaitMs: 0 });
       await rest();

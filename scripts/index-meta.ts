@@ -28,7 +28,7 @@ import { configuredModel, noteTaker } from "../lib/model/configured-model.ts";
 import { formatCost, pricePlan } from "../lib/model/spend.ts";
 import type { MetaOptions, MetaOutcome } from "../lib/naming/meta-words.ts";
 import { indexMeta, isKnownNotDue } from "../lib/naming/session-meta.ts";
-import { readRecords, recordKey } from "../lib/sessions/record.ts";
+import { readRecords, sessionKey } from "../lib/sessions/record.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 
@@ -68,7 +68,7 @@ async function makeMetas(sessions: readonly Session[], options: IndexAllOptions)
   const outcomes: MetaOutcome[] = [];
   let { complete, force = false } = options;
   for (const [done, session] of sessions.entries()) {
-    const record = records.get(recordKey(session));
+    const record = records.get(sessionKey(session));
     const own = { ...options, complete, force };
     if (!options.thorough && isKnownNotDue(session, record, own)) {
       const name = record?.meta?.name;

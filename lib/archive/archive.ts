@@ -39,6 +39,7 @@ import {
   type TranscriptFile,
 } from "../sessions/places.ts";
 import { besideCopy, idsOf, pulledSessions } from "../sessions/pulled.ts";
+import { sessionKey } from "../sessions/record.ts";
 import {
   identifySession,
   isStillVisible,
@@ -410,8 +411,6 @@ function filesOf(copies: readonly Pick<Copy, "agent" | "id">[], paths: PathsWith
   const wanted = new Set(copies.map(sessionKey));
   return archivedTranscripts(paths).flatMap((copy) => (wanted.has(sessionKey(copy)) ? copy.file : []));
 }
-
-const sessionKey = ({ agent, id }: Pick<TranscriptFile, "agent" | "id">) => `${agent}:${id}`;
 
 /** Removes a copy with what lies beside it, and its folders where they are empty then. */
 function removeCopy(file: string): void {

@@ -14,7 +14,7 @@ import { shortHash } from "../base/text.ts";
 import { currentExclude, EXCLUDE_KEYS, type PathsWithRules } from "../config/config.ts";
 import { findFormat } from "../hosts/hosts.ts";
 import { statUnpacked } from "../hosts/packed.ts";
-import type { Agent, Session, SessionIdentity, SessionKey } from "../hosts/session.ts";
+import type { Agent, PartlyKnown, Session, SessionIdentity, SessionKey } from "../hosts/session.ts";
 import { REDACTION_VERSION } from "../redact/redact.ts";
 import { type SqlRow, textOf } from "../store/sqlite.ts";
 import {
@@ -88,11 +88,12 @@ export function readRecord(paths: PathsWithRules, session: SessionIdentity): Ses
 
 /** Returns every record as it was stored. */
 export function readRecords(paths: PathsWithRules): Map<string, SessionRecord> {
-  return new Map(withState(paths, allRecords).map((record) => [recordKey(record), record]));
+  return new Map(withState(paths, allRecords).map((record) => [sessionKey(record), record]));
 }
 
-export function recordKey({ agent, id }: SessionKey): string {
-  return `${agent}:${id}`;
+/** Returns a session's key in maps; a hub keeps the hash of it where the session was forgotten. */
+export function sessionKey({ agent, id }: PartlyKnown<keyof SessionKey>): string {
+  return `${agent} ${id}`;
 }
 
 /** Returns sessions with what they are called: Volute's name, the meta file's or the host's title. Writes nothing: a prompt may wait. */
@@ -151,14 +152,14 @@ export function namedSessions(paths: PathsWithRules, files: readonly TranscriptF
 }
 
 function nameAll(files: readonly TranscriptFile[], reader: Reader, store?: Store): Naming[] {
-  const known = new Map((store ? allRecords(store) : []).map((record) => [recordKey(record), record]));
+  const known = new Map((store ? allRecords(store) : []).map((record) => [sessionKey(record), record]));
   const present = new Map<string, SessionIdentity>();
   for (const { agent, id, file } of files) {
-    if (agent !== undefined && id !== undefined) present.set(recordKey({ agent, id }), { agent, id, file });
+    if (agent !== undefined && id !== undefined) present.set(sessionKey({ agent, id }), { agent, id, file });
   }
   const changed: SessionRecord[] = [];
   const named = [...present.values(), ...withoutTranscript(reader.paths, known, present)].map((session) => {
-    const before = known.get(recordKey(session));
+    const before = known.get(sessionKey(session));
     const now = refreshed(session, before, reader);
     const isSame = before?.titleState === now.titleState && before.metaState === now.metaState;
     if (!isSame || before.file !== now.file) changed.push(now);

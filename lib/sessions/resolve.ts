@@ -17,7 +17,7 @@ import { agentByPlace, cleanName, metaFile, readMeta, type SessionMeta } from ".
 import type { TranscriptFile } from "./places.ts";
 import { isSubagentId } from "./places.ts";
 import { sharedBy, sharedSessions } from "./pulled.ts";
-import { findName, namedSessions, recordKey } from "./record.ts";
+import { findName, namedSessions, sessionKey } from "./record.ts";
 import {
   asPath,
   findBegun,
@@ -207,7 +207,7 @@ function byId(files: readonly TranscriptFile[]): Map<string, KnownSession> {
   const known = new Map<string, KnownSession>();
   for (const file of files) {
     const { agent = "", id = "", name } = file;
-    const key = recordKey({ agent, id });
+    const key = sessionKey({ agent, id });
     const one = known.get(key) ?? newKnown({ agent, id });
     one.files.push(file);
     if (name !== undefined) one.names.push(name);
@@ -244,7 +244,7 @@ function joinNames(
   named: ReturnType<typeof namedSessions>,
 ): KnownSession[] {
   return named.map(({ session, names }) => {
-    const known = there.get(recordKey(session)) ?? newKnown(session);
+    const known = there.get(sessionKey(session)) ?? newKnown(session);
     return { ...known, names: [...known.names, ...names] };
   });
 }

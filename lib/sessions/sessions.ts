@@ -22,7 +22,7 @@ import {
   projectLookup,
   projectNames,
 } from "./project.ts";
-import { recordKey, withNames } from "./record.ts";
+import { sessionKey, withNames } from "./record.ts";
 import { lastDirectory, lastTime } from "./titles.ts";
 import { voluteSessions } from "./volute.ts";
 
@@ -263,7 +263,7 @@ export function newestCopies(sessions: readonly Session[]): Session[] {
   const byTime = (a: Session, b: Session) => compareText(b.updatedAt, a.updatedAt);
   const kept = new Map<string, Session>();
   for (const session of sessions.toSorted((a, b) => byTime(a, b) || compareText(a.file, b.file))) {
-    const key = recordKey(session);
+    const key = sessionKey(session);
     const newer = kept.get(key) ?? session;
     // A host may begin a second file of a session that it resumes, and go on in the first.
     const isEmpty = newer !== session && !hasConversation(newer) && hasConversation(session);

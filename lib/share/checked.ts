@@ -12,15 +12,9 @@ import { isBefore } from "../index/stored-rows.ts";
 import { redact, redactor } from "../redact/redact.ts";
 import type { HubRow } from "./hub.ts";
 import type { SharedSession } from "./hub-list.ts";
-import { EXCHANGE_MAX_ROWS } from "./hub-schema.ts";
-import type { SharedExchange } from "./wire.ts";
+import { EXCHANGE_MAX_ROWS, NAME_MAX, type SharedExchange, TEXT_MAX, TEXTS_MAX } from "./wire.ts";
 
-/** More of a text than any call of ours holds, and of a message than any index keeps. */
-export const TEXT_MAX = 64 * 1024;
-const SAID_MAX = 256 * 1024;
-const NAME_MAX = 200; // ours have at most 80
-/** The most topics or tags of one thing; ours have ten. */
-const TEXTS_MAX = 100;
+const SAID_MAX = 256 * 1024; // of a message more than any index keeps
 /** The most files of one call; a patch has some dozens. */
 const PATHS_MAX = 1000;
 const UNKNOWN_TIME = "1970-01-01T00:00:00.000Z";

@@ -1,9 +1,8 @@
 /** Reads sessions of the hub in pages that come in time, and no more of a row than its limits: what they weigh, say of themselves and hold. */
 
-import { TEXT_MAX } from "./checked.ts";
 import type { Hub, HubRow } from "./hub.ts";
 import { type SharedSession, type WantedSession, WEIGHT_BYTES } from "./hub-list.ts";
-import { DOCUMENT_MAX_BYTES, SESSION_MAX_CHUNKS } from "./hub-schema.ts";
+import { DOCUMENT_MAX_BYTES, FOLDER_MAX, SESSION_MAX_CHUNKS, TEXT_MAX } from "./wire.ts";
 
 /** Exchanges of one statement's answer: more would not come in time on a slow line. */
 const PAGE = 1000;
@@ -38,7 +37,7 @@ function sqlWithin(column: string, bytes: number): string {
 /** The most sessions that are described in one statement: each may have a megabyte to be unpacked. */
 export const DESCRIBED = 100;
 
-export const DESCRIBE_SESSIONS = `SELECT number, seq, ${sqlWithin("name", 4000)} AS name, left(folder, 4096) AS folder,
+export const DESCRIBE_SESSIONS = `SELECT number, seq, ${sqlWithin("name", 4000)} AS name, left(folder, ${FOLDER_MAX}) AS folder,
     ${sqlWithin("parent_id", 2048)} AS parent_id, left(started_at, 64) AS started_at,
     CASE WHEN jsonb_typeof(made) = 'object' THEN jsonb_build_object(
       'description', left(made ->> 'description', ${TEXT_MAX}), 'summary', left(made ->> 'summary', ${TEXT_MAX}),

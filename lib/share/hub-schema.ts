@@ -9,16 +9,11 @@
 import { SessionMemoryError } from "../base/errors.ts";
 import type { Config } from "../config/config.ts";
 import { ADMIN_URL_VARIABLE, connectHub, type Hub, hubAddress } from "./hub.ts";
+import { DOCUMENT_MAX_BYTES, EXCHANGE_MAX_ROWS, SENT_COLUMNS, SESSION_MAX_CHUNKS } from "./wire.ts";
 
 /** Every table is in this schema, and named with it: a pooler may refuse a search path. */
 const SCHEMA = "session_memory";
 
-/** The most bytes of an exchange, a session's description or its observations; 100 KB in real sessions. */
-export const DOCUMENT_MAX_BYTES = 1024 * 1024;
-/** The most rows of an exchange; a longer one is sent as several. */
-export const EXCHANGE_MAX_ROWS = 2000;
-/** The most chunks of a session; the index keeps 2,000 of one. */
-export const SESSION_MAX_CHUNKS = 20_000;
 /** The first version of the tables that holds exchanges. */
 const OLDEST_VERSION = 4;
 
@@ -255,26 +250,8 @@ function grantSql(role: string): string {
 GRANT SELECT ON ${SCHEMA}.facts TO ${name};
 GRANT SELECT, INSERT, UPDATE, DELETE ON ${tables.join(", ")} TO ${name};
 REVOKE INSERT ON ${SCHEMA}.sessions FROM ${name};
-GRANT INSERT (${INSERTED.join(", ")}) ON ${SCHEMA}.sessions TO ${name};`;
+GRANT INSERT (${["owner", "origin", "seq", ...Object.keys(SENT_COLUMNS)].join(", ")}) ON ${SCHEMA}.sessions TO ${name};`;
 }
-
-/** The columns of a session that a member may set. */
-const INSERTED = [
-  ...[
-    "owner",
-    "agent",
-    "id",
-    "origin",
-    "machine",
-    "audience",
-    "project",
-    "seq",
-    "parent_id",
-    "name",
-    "folder",
-  ],
-  ...["started_at", "updated_at", "lines", "chunks", "meta", "observations"],
-];
 
 function identifier(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;

@@ -21,14 +21,23 @@ import type { Exclusion } from "../sessions/gate.ts";
 import { metaFile, readMeta } from "../sessions/meta.ts";
 import { findMachine } from "../sessions/places.ts";
 import { folderInProject, projectDirectories, projectLookup, projectOrigin } from "../sessions/project.ts";
+import { sessionKey } from "../sessions/record.ts";
 import { type SqlRow, textOf } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { readRules, shownText } from "../transcripts/rules.ts";
 import { sessionCleaner } from "../transcripts/transcript.ts";
 import { batchesBy } from "./hub.ts";
-import { DOCUMENT_MAX_BYTES, EXCHANGE_MAX_ROWS } from "./hub-schema.ts";
-import { hubId, ofHub, ownMachine, sessionKey, sharedProject } from "./share-state.ts";
-import type { SharedExchange } from "./wire.ts";
+import { hubId, ofHub, ownMachine, sharedProject } from "./share-state.ts";
+import {
+  DOCUMENT_MAX_BYTES,
+  EXCHANGE_MAX_ROWS,
+  FOLDER_MAX,
+  NAME_MAX,
+  type SENT_COLUMNS,
+  type SharedExchange,
+  TEXT_MAX,
+  TEXTS_MAX,
+} from "./wire.ts";
 
 /** An exchange on its way to the hub. */
 export interface OutgoingExchange extends SharedExchange {
@@ -42,12 +51,6 @@ export type OutgoingSession = ReturnType<ReturnType<typeof outgoing>>;
 const HASH_BYTES = 16; // 128 bits: no two exchanges meet
 /** Leaves a quarter of the hub's limit for the blanks that PostgreSQL puts into JSON, and for the topics. */
 const ROWS_MAX_BYTES = 0.75 * DOCUMENT_MAX_BYTES;
-/** The most bytes of a text beside the words: readers take no more of one. */
-const TEXT_MAX_BYTES = 64 * 1024;
-const NAME_MAX = 200; // readers take no more
-const FOLDER_MAX = 4096; // the hub takes no more
-/** The most tags of a session; readers take no more. */
-const TEXTS_MAX = 100;
 
 /** Decides how a text is sent, and which are not. */
 interface Sending {
@@ -82,7 +85,7 @@ export function outgoing({ config, exclusion }: { config: Config; exclusion: Exc
       lines: stored.flatMap(({ rows }) => rows).findLast(({ who }) => who !== "tool")?.line ?? 0,
       chunks: exchanges.reduce((sum, { chunks }) => sum + chunks, 0),
       ...readDerived(session, config, sending),
-    };
+    } satisfies Record<keyof typeof SENT_COLUMNS, unknown>;
     return { session, row, exchanges };
   };
 }
@@ -91,7 +94,7 @@ export function outgoing({ config, exclusion }: { config: Config; exclusion: Exc
 function readDerived({ hostId: id, agent, ...session }: LocalSession, config: Config, sending: Sending) {
   const { clean, hasText } = sending;
   const { meta } = readMeta(metaFile(config.paths, { id, agent }));
-  const text = (given: string) => withinBytes(shownText(given, sending) ?? "", TEXT_MAX_BYTES);
+  const text = (given: string) => withinBytes(shownText(given, sending) ?? "", TEXT_MAX);
   const line = (given: string) => (shownText(given, sending) ?? "").slice(0, NAME_MAX).toWellFormed();
   const { records } = readLedgerFile(ledgerFile(config.paths, id));
   // a character is at most four bytes
@@ -190,9 +193,8 @@ function toSharedCall(deed: Done, { clean }: Sending): Done {
 
 /** A session on its way to the hub, under the id that it has there. */
 export interface LocalSession extends Pick<Session, SentFact> {
-  /** The index's number of it, and the id that it has there, which differs where two files have one id. */
+  /** The index's number of it. */
   number: number;
-  storedId: string;
   hostId: string;
   cwd: string;
   /** The URL of its repository's origin. */
@@ -266,8 +268,7 @@ function toLocalSession(
   const { paths, settings } = config;
   const [cwd, parentId, name] = [row.cwd, row.parent_id, row.name].map(textOf);
   const machine = findMachine(String(row.file), paths);
-  const storedId = String(row.id);
-  const id = hostId(storedId);
+  const id = hostId(String(row.id));
   const project = projectOrigin({ id: parentId ?? id, cwd, machine }, lookup);
   const shared = project === undefined ? undefined : sharedProject(project, settings.share?.projects ?? {});
   if (cwd === undefined || project === undefined || shared === undefined) return undefined;
@@ -278,7 +279,6 @@ function toLocalSession(
     agent,
     id: hubId({ id, parentId }),
     number: Number(row.number),
-    storedId,
     hostId: id,
     file: String(row.file),
     parentId,

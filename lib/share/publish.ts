@@ -6,11 +6,13 @@
  */
 
 import { SessionMemoryError } from "../base/errors.ts";
+import { stringOf } from "../base/json.ts";
 import { sha256 } from "../base/text.ts";
 import type { Config } from "../config/config.ts";
 import type { SessionKey } from "../hosts/session.ts";
 import { placeKey } from "../index/stored-rows.ts";
 import type { Exclusion } from "../sessions/gate.ts";
+import { sessionKey } from "../sessions/record.ts";
 import type { Store } from "../store/store.ts";
 import { batchesBy, type Hub } from "./hub.ts";
 import { assertVersion } from "./hub-schema.ts";
@@ -24,14 +26,8 @@ import {
   publishedExclusion,
   shareRules,
 } from "./outgoing.ts";
-import {
-  noteRefused,
-  readPublished,
-  readShareFact,
-  sessionKey,
-  sharedProject,
-  writeShareFact,
-} from "./share-state.ts";
+import { noteRefused, readPublished, readShareFact, sharedProject, writeShareFact } from "./share-state.ts";
+import { SENT_COLUMNS } from "./wire.ts";
 
 interface PublishOptions {
   /** The index. */
@@ -238,13 +234,12 @@ async function withdrawUnshared(
     [origin],
   );
   const out = rows
-    .map(({ agent, id, name, project }) => ({
-      agent: String(agent),
-      id: String(id),
-      project: String(project),
-      name: typeof name === "string" ? name : undefined,
-      cwd: notes.get(`${agent} ${id}`)?.cwd,
-    }))
+    .map((row) => {
+      const [agent = "", id = "", project = "", name] = [row.agent, row.id, row.project, row.name].map(
+        stringOf,
+      );
+      return { agent, id, project, name, cwd: notes.get(sessionKey({ agent, id }))?.cwd };
+    })
     .filter((session) => !sharedProject(session.project, projects) || isExcluded(session));
   const removed = out.length === 0 ? 0 : await hub.transaction(() => removeSessions(hub, out));
   dropPublished(state, out);
@@ -321,14 +316,8 @@ function publishSessions(
   });
 }
 
-/** The columns of a session that is sent, with their types. */
-const COLUMNS: Record<keyof OutgoingSession["row"], string> = {
-  ...{ agent: "text", id: "text", machine: "text", audience: "text", project: "text", parent_id: "text" },
-  ...{ name: "text", folder: "text", started_at: "text", updated_at: "text", lines: "integer" },
-  ...{ chunks: "integer", meta: "jsonb", observations: "text" },
-};
-const NAMES = Object.keys(COLUMNS);
-const TYPED = Object.entries(COLUMNS).map(([name, type]) => `${name} ${type}`);
+const NAMES = Object.keys(SENT_COLUMNS);
+const TYPED = Object.entries(SENT_COLUMNS).map(([name, type]) => `${name} ${type}`);
 
 /**
  * Adds or replaces the rows of sessions, and returns the hub's number of each. A longer one replaces the copy of another
@@ -358,7 +347,12 @@ async function putSessions(
      WHERE s.origin = excluded.origin RETURNING number, agent, id`,
     [rows, origin, seq],
   );
-  return new Map(put.map((row) => [`${row.agent} ${row.id}`, Number(row.number)]));
+  return new Map(
+    put.map(({ agent, id, number }) => [
+      sessionKey({ agent: String(agent), id: String(id) }),
+      Number(number),
+    ]),
+  );
 }
 
 /** The hash of each exchange that the hub has of a session, by its place. */

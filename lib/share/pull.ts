@@ -15,6 +15,7 @@ import { statUnpacked } from "../hosts/packed.ts";
 import type { Exclusion } from "../sessions/gate.ts";
 import { archivePlace } from "../sessions/places.ts";
 import { readOrigin } from "../sessions/project.ts";
+import { sessionKey } from "../sessions/record.ts";
 import type { Store } from "../store/store.ts";
 import { expandHome } from "../transcripts/rules.ts";
 import { toListed } from "./checked.ts";
@@ -31,7 +32,7 @@ import {
 } from "./hub-list.ts";
 import { countSizes } from "./hub-pages.ts";
 import { fetchSessions, noteSize } from "./incoming.ts";
-import { likePatterns, sessionKey } from "./share-state.ts";
+import { likePatterns } from "./share-state.ts";
 
 interface PullOptions {
   list: HubList;

@@ -8,6 +8,7 @@ import { wildcardSource } from "../base/text.ts";
 import type { Paths, ShareConfig } from "../config/config.ts";
 import type { SessionKey } from "../hosts/session.ts";
 import { AGENTS } from "../hosts/table.ts";
+import { sessionKey } from "../sessions/record.ts";
 import { type ForgetIn, type Forgetting, type Found, withExistingState } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
 
@@ -135,11 +136,6 @@ export function publishedAt(paths: Paths): string | undefined {
   return withExistingState(paths, (state) =>
     readPublished(state).size === 0 ? undefined : readShareFact(state, "label"),
   );
-}
-
-/** Returns a session's key in maps. */
-export function sessionKey({ agent, id }: SessionKey): string {
-  return `${agent} ${id}`;
 }
 
 /** Returns the id of a session at the hub: a subagent's own is too short to be alone. */

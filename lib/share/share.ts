@@ -17,6 +17,7 @@ import { removePagesAbout } from "../report/html.ts";
 import { keepCopyList } from "../sessions/copy-list.ts";
 import { currentExclusion } from "../sessions/gate.ts";
 import { pulledFiles, pulledSessions } from "../sessions/pulled.ts";
+import { sessionKey } from "../sessions/record.ts";
 import { forgetInLog } from "../store/forget-log.ts";
 import { openState, withExistingState, withState } from "../store/state.ts";
 import { removeDatabase, type Store, withExistingStore } from "../store/store.ts";
@@ -40,7 +41,6 @@ import {
   ownOrigin,
   readPublished,
   readShareFact,
-  sessionKey,
   sharedProject,
   writeShareFact,
 } from "./share-state.ts";
