@@ -85,16 +85,12 @@ function moreLine(leftOut: readonly Activity[]): string[] {
 
 /** Groups sessions with the same line, such as the many runs of one program. */
 function groupAlike(activities: readonly Activity[]): Activity[][] {
-  const groups = new Map<string, Activity[]>();
-  for (const activity of activities) {
+  const groups = Map.groupBy(activities, (activity) => {
     const { id, name, firstUser } = activity;
     const done = whatWasDone(activity);
-    const said = done === "" ? `said ${firstUser}` : `${name} said ${firstUser} did ${done}`;
-    const key = firstUser === null ? `id ${id}` : said;
-    const group = groups.get(key);
-    if (group) group.push(activity);
-    else groups.set(key, [activity]);
-  }
+    if (firstUser === null) return `id ${id}`;
+    return done === "" ? `said ${firstUser}` : `${name} said ${firstUser} did ${done}`;
+  });
   return [...groups.values()];
 }
 

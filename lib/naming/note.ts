@@ -17,6 +17,7 @@ import {
   type Forgetting,
   type Found,
   forgetFiles,
+  isForgotten,
   writtenFiles,
 } from "../store/state.ts";
 import { toRows } from "../transcripts/calls.ts";
@@ -136,8 +137,7 @@ function findNotes(forgetting: Forgetting, paths: Paths, directories: Iterable<s
 function isMeant(file: string, forgetting: Forgetting): boolean {
   const text = readText(file);
   const id = sessionOfNote(text);
-  if (id === undefined) return false;
-  return "ids" in forgetting ? forgetting.ids.has(id) : [text, file].some(forgetting.hasText);
+  return id !== undefined && isForgotten(forgetting, id, [text, file]);
 }
 
 function notesIn(folder: string): string[] {
