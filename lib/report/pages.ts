@@ -97,9 +97,7 @@ export function sessionPage(reported: ReportedSession, facts: PageFacts, style: 
   const body = [
     `<header>\n${headerHtml(reported, { facts, style })}\n</header>`,
     "<main>",
-    editedHtml(facts),
-    standingHtml(reported, style),
-    observationsHtml(reported.memory),
+    ...knownLists(reported, { facts, style }),
     contentsHtml(reported, style),
     conversationHtml(reported, style),
     "</main>",
@@ -154,30 +152,29 @@ function keptWhere({ file, archived }: Session): string {
   return archived ? "only in the archive: its transcript is gone" : "";
 }
 
-function editedHtml({ edited, project }: PageFacts): Html {
-  const items = [...edited].map(([path, { line }]) => {
-    const shown = path.startsWith(`${project}/`) ? path.slice(project.length + 1) : path;
-    return `<li>${escapeHtml(shown)} ${placeHtml(line)}</li>`;
+/** Returns the lists of what is known of a session, each item with the lines that it is from. */
+function knownLists(
+  { standing, memory }: ReportedSession,
+  { facts: { edited, project }, style }: { facts: PageFacts; style: PageStyle },
+): Html[] {
+  const itemHtml = (text: string, lines: readonly number[]) =>
+    `<li dir="auto">${escapeHtml(text)} ${lines.map(placeHtml).join(" ")}</li>`;
+  const files = [...edited].map(([path, { line }]) =>
+    itemHtml(path.startsWith(`${project}/`) ? path.slice(project.length + 1) : path, [line]),
+  );
+  const rules = standing.map((rule) => {
+    const state = rule.isDropped ? " (ended)" : holds(rule) ? "" : " (superseded)";
+    return itemHtml(`${shownText(rule.mark.words, style.rules) ?? ""}${state}`, [rule.mark.line]);
   });
-  return listHtml("Files edited", items);
-}
-
-function standingHtml({ standing }: ReportedSession, { rules }: PageStyle): Html {
-  const items = standing.map((rule) => {
-    const { mark, isDropped } = rule;
-    const state = isDropped ? " (ended)" : holds(rule) ? "" : " (superseded)";
-    return `<li dir="auto">${escapeHtml(shownText(mark.words, rules) ?? "")}${state} ${placeHtml(mark.line)}</li>`;
+  const observations = memory?.observations.map((each) => {
+    const open = each.thread && isOpen(each, memory) ? " (open)" : "";
+    return itemHtml(`${MARKS[each.priority]} ${each.text}${open}`, each.sources);
   });
-  return listHtml("Standing rules", items);
-}
-
-function observationsHtml(memory: Memory | undefined): Html {
-  const items = (memory?.observations ?? []).map((observation) => {
-    const { priority, text, sources } = observation;
-    const open = memory && observation.thread && isOpen(observation, memory) ? " (open)" : "";
-    return `<li dir="auto">${MARKS[priority]} ${escapeHtml(text)}${open} ${sources.map(placeHtml).join(" ")}</li>`;
-  });
-  return listHtml("Observations", items);
+  return [
+    listHtml("Files edited", files),
+    listHtml("Standing rules", rules),
+    listHtml("Observations", observations ?? []),
+  ];
 }
 
 function contentsHtml({ session: { cwd }, rows, isRewound }: ReportedSession, { timezone }: PageStyle): Html {
