@@ -7,7 +7,7 @@ import { type Account, makeAccount } from "../account/account.ts";
 import { handedName } from "../hosts/handed.ts";
 import type { Row, Said } from "../hosts/session.ts";
 import { commitMessage } from "../hosts/tool-call.ts";
-import { sentences, spokenText } from "../language/speech.ts";
+import { matchPhrases, sentences, spokenText } from "../language/speech.ts";
 import { contentWords, hasUnspaced, isFunctionWord, withoutLeadIn } from "../language/words.ts";
 import { findCommits, judgeCommand } from "../transcripts/outcome.ts";
 
@@ -23,14 +23,26 @@ const WORTH = { heading: 4, opening: 2.2, first: 1.4, later: 1, commit: 1.4, tit
 /** Factors by what it does, against a plain one: chosen by eye on a hundred names. */
 const MANNER = { doing: 1.3, looking: 0.6, background: 0.5, short: 0.5 };
 /** The work is still to be named by what is read or asked first. */
-const LOOKING =
-  /^(?:use|read|have a look|take a look|look|see|check|open|show|list|tell|give|find|search|run|start|what|why|how|is|are|do|does)\b/i;
-/** Begins in the middle of something, or is a label: background to what is asked. */
-const MIDDLE =
-  /^(?:it|this|that|these|those|there|i|you|we|they|he|she|if|when|as|because|but|also|instead|from|every|in|on|at|of|for|with|by)\b|^[\p{L} ]{1,30}: /iu;
-/** Verbs of work: `Add …`, `Fixing …`, `Replaced …`. */
-const DOING =
-  /^(?:re-?)?(?:add|analy[sz]|automat|build|built|chang|clean|compar|configur|convert|creat|debug|delet|deploy|design|document|drop|enabl|explain|explor|export|extend|extract|fix|handl|implement|import|improv|install|instrument|integrat|investigat|make|merg|migrat|mov|optimi[sz]|organi[sz]|plan|port|propos|publish|refactor|releas|remov|renam|replac|report|research|restructur|revert|review|rewrit|rework|set up|simplif|split|support|switch|summari[sz]|test|translat|understand|unif|updat|upgrad|validat|verif|writ|behebe|baue|erstelle|ergänze|schreib|ändere|corrig|ajout|crée|añad|agreg)\w{0,4}\b/i;
+const LOOKING = matchPhrases(
+  `use|read|have a look|take a look|look|see|check|open|show|list|tell|give|find|search|run|start
+    what|why|how|is|are|do|does`,
+  "^",
+);
+/** Begins in the middle of something: background to what is asked. */
+const MIDDLE = matchPhrases(
+  `it|this|that|these|those|there|i|you|we|they|he|she|if|when|as|because|but|also|instead|from|every
+    in|on|at|of|for|with|by`,
+  "^",
+);
+/** Begins as a label does. */
+const LABELLED = /^[\p{L} ]{1,30}: /u;
+/** Beginnings of verbs of work: `Add …`, `Fixing …`, `Replaced …`. */
+const WORK = `add|analy[sz]|automat|build|built|chang|clean|compar|configur|convert|creat|debug|delet|deploy|design
+    document|drop|enabl|explain|explor|export|extend|extract|fix|handl|implement|import|improv|install|instrument|integrat
+    investigat|make|merg|migrat|mov|optimi[sz]|organi[sz]|plan|port|propos|publish|refactor|releas|remov|renam|replac|report
+    research|restructur|revert|review|rewrit|rework|set up|simplif|split|support|switch|summari[sz]|test|translat|understand
+    unif|updat|upgrad|validat|verif|writ|behebe|baue|erstelle|ergänze|schreib|ändere|corrig|ajout|crée|añad|agreg`;
+const DOING = new RegExp(`^(?:re-?)?(?:${WORK.replace(/\n\s*/g, "|")})\\w{0,4}\\b`, "i");
 /** Said to a reader of transcripts, not about the work; a log's line. */
 const INJECTED =
   /^\[[\w. -]+\]|\b(?:ignore|disregard|forget)\b.{0,30}\b(?:instructions?|prompts?|rules|above)\b|\bname this session\b/i;
@@ -144,7 +156,7 @@ function rateManner(name: string): number {
   if (!hasUnspaced(name) && name.split(" ").length <= 2) return MANNER.short;
   if (DOING.test(name)) return MANNER.doing;
   if (LOOKING.test(name)) return MANNER.looking;
-  return MIDDLE.test(name) ? MANNER.background : 1;
+  return MIDDLE.test(name) || LABELLED.test(name) ? MANNER.background : 1;
 }
 
 /** Weighs each word by the messages, titles and commits it occurs in: what the rest of the session repeats is its subject. */

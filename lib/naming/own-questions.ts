@@ -3,7 +3,7 @@
 import type { Config, PathsWithRules } from "../config/config.ts";
 import { sessionSearch } from "../history/session-search.ts";
 import type { Session } from "../hosts/session.ts";
-import { sentences, spokenText } from "../language/speech.ts";
+import { isQuestion, matchPhrases, sentences, spokenText } from "../language/speech.ts";
 import { contentWords } from "../language/words.ts";
 import { listByLastRow } from "../sessions/listing.ts";
 import { readRules } from "../transcripts/rules.ts";
@@ -17,15 +17,19 @@ const BYTES_MAX = 32 * 1024 * 1024;
 /** At most this many searches are made to find questions that have an answer. */
 const TRIES = 24;
 /** A question that a stranger to the session understands: it asks for a fact, and points at nothing on a screen. */
-const ASKS =
-  /^(?:(?:so|and|but|ok(?:ay)?),? )?(?:why|how|where|when|which|what|who|does|did|do|is|are|was|would|should)\b.*[?？]$/i;
-const POINTS = /\b(?:this|that|these|those|it|they|them|here|there|you|now)\b/i;
+const ASKS = matchPhrases(
+  "why|how|where|when|which|what|who|does|did|do|is|are|was|would|should",
+  "^(?:(?:so|and|but|ok(?:ay)?),? )?",
+);
+const POINTS = matchPhrases("this|that|these|those|it|they|them|here|there|you|now");
 const [WORDS_MIN, QUESTION_CHARS] = [3, 90];
 /** A shorter answer says little to who does not remember the question. */
 const ANSWER_CHARS = 20;
 /** Says what comes next or is going on, not what came of it. */
-const ANNOUNCES =
-  /^[^\p{L}]*(?:let me|i'll|i will|i'm|i am|now (?:let me|i)|next,? i|(?:now )?\p{L}+ing)\b/iu;
+const ANNOUNCES = matchPhrases(
+  "let me|i'll|i will|i'm|i am|now (?:let me|i)|next,? i|(?:now )?[a-z]+ing",
+  "^\\W*",
+);
 
 /**
  * Returns at most three questions, from the newest sessions of the current directory's project, then from all others; first
@@ -57,7 +61,7 @@ export async function suggestQuestions(
 /** Returns whether the first row after what was asked says something in sentences: neither an output nor a question is an answer. */
 function isAnswer(row: { who: string; text: string } | undefined): boolean {
   if (row?.who !== "assistant" || row.text.length < ANSWER_CHARS) return false;
-  return !ANNOUNCES.test(row.text) && !/[?？]\s*$/.test(row.text);
+  return !ANNOUNCES.test(row.text) && !isQuestion(row.text);
 }
 
 /** Returns what one may ask about the last session with a name of its own: the current directory's project's, else any. */
@@ -81,13 +85,14 @@ function askByName({ name }: Session): string | undefined {
 function makeQuestion(session: Session, paths: PathsWithRules): string | undefined {
   let asked: string | undefined;
   for (const { kind, text } of readEntries(session.file, { rules: readRules(paths.rules) }))
-    if (kind === "user") asked = sentences(spokenText(text)).findLast(isQuestion) ?? asked;
+    if (kind === "user") asked = sentences(spokenText(text)).findLast(isOwnQuestion) ?? asked;
   return asked ?? askByName(session);
 }
 
-function isQuestion(sentence: string): boolean {
+function isOwnQuestion(sentence: string): boolean {
   return (
     ASKS.test(sentence) &&
+    isQuestion(sentence) &&
     !POINTS.test(sentence) &&
     sentence.length <= QUESTION_CHARS &&
     contentWords(sentence).length >= WORDS_MIN
