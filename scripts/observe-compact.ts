@@ -188,7 +188,8 @@ function lookAtShared(
 
 /** Returns the first lines of a text that fit, and a last one with the number of the others. */
 function fitLines(text: string, maxChars = Number.POSITIVE_INFINITY): string {
-  const blocks = text.split("\n").map((line, rank) => ({ rank, forms: [[line]] }));
+  // an empty line stays with the one behind it
+  const blocks = text.split(/(?<!\n)\n/).map((line, rank) => ({ rank, forms: [[line]] }));
   const gap = (count: number) => [`(${counted(count, "more line")} left out)`];
   return fit(blocks, { maxChars: maxChars + 1, gap }).join("\n");
 }

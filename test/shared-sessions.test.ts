@@ -173,7 +173,7 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
     expect(session).toEqual({ id: ID, name: "double refunds", agent: "claude", file: "", from: ALICE });
     const { stdout: cut } = await compact(ID, "--max-chars", "250");
     const [, kept = "", leftOut] = /^([\s\S]*\n)\((\d+) more lines left out\)\n$/.exec(cut) ?? [];
-    expect([cut.length <= 251, kept !== "" && own.stdout.startsWith(kept)]).toEqual([true, true]);
+    expect([[...cut].length <= 251, kept !== "" && own.stdout.startsWith(kept)]).toEqual([true, true]);
     expect(own.stdout.slice(kept.length).split("\n").filter(Boolean)).toHaveLength(Number(leftOut));
     const refused = await compact(`alice@desk:${ID}`, "--observe");
     expect([refused.exitCode, refused.stdout, refused.stderr]).toEqual([
