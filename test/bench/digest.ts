@@ -1,6 +1,9 @@
-/** What the prompt hook costs the user's prompt, against starting Bun for nothing: 3,000 sessions of three hosts. */
+/**
+ * What the prompt hook costs the user's prompt, against starting Bun for nothing: 3,000 sessions of three hosts; and what a prompt
+ * and a search notice of an index of 20,000 that is made again in the background.
+ */
 
-import { appendFileSync, utimesSync } from "node:fs";
+import { appendFileSync, rmSync, utimesSync } from "node:fs";
 import { claudeAssistant, claudeUser } from "../support/claude.ts";
 import { codexAnswer, codexMeta, codexPrompt } from "../support/codex.ts";
 import { type TemporaryHome, temporaryHome, writeClaude, writeCodex, writePi } from "../support/home.ts";
@@ -9,11 +12,22 @@ import { type Random, seeded } from "../support/random.ts";
 import { jsonl, secondsAgo, uuidFrom } from "../support/rows.ts";
 import { scriptPath, starting } from "../support/run.ts";
 import { sentence } from "./corpus.ts";
-import { atMost, type BenchRow, bun, emptyScript, interleaved, timeProcess, times } from "./measure.ts";
+import {
+  atLeast,
+  atMost,
+  type BenchRow,
+  bun,
+  emptyScript,
+  interleaved,
+  median,
+  timeProcess,
+  times,
+} from "./measure.ts";
 
 const HOOK = "user-prompt-submit";
 const SESSIONS = 3000;
 const IN_PROJECT = 300;
+const REBUILT = 20_000;
 
 export async function rows(): Promise<BenchRow[]> {
   using home = temporaryHome();
@@ -67,7 +81,68 @@ export async function rows(): Promise<BenchRow[]> {
     atMost("prompt hook, news in 5 sessions / empty Bun", news.hook / news.empty, 5, {
       detail: times(news.hook, news.empty),
     }),
+    ...(await rebuildRows(home, { currentFile, hook: () => hook(false) })),
   ];
+}
+
+const PROMPTS = 100;
+const SEARCHES = 5;
+
+/** Prompts and searches while an index is made again, and prompts while that stands still, in turns. */
+async function rebuildRows(
+  home: TemporaryHome,
+  { currentFile, hook }: { currentFile: string; hook: () => Promise<number> },
+): Promise<BenchRow[]> {
+  writeSessions(home, SESSIONS, REBUILT);
+  const options = { env: home.env, cwd: home.project };
+  await timeProcess(bun(scriptPath("index-meta"), "--all", "--quiet"), options);
+  const begin = bun(
+    scriptPath("hooks/background.ts"),
+    "--begin",
+    "--file",
+    currentFile,
+    "--cwd",
+    home.project,
+  );
+  const rebuild = () => {
+    for (const part of ["", "-wal", "-shm"]) rmSync(home.paths.database + part, { force: true });
+    return Bun.spawn(begin, { ...options, stdout: "ignore", stderr: "inherit" });
+  };
+  const answered: number[] = [];
+  for (let i = 0; i < SEARCHES; i++) {
+    const child = rebuild();
+    const { ms, stdout } = await timeProcess(
+      bun(scriptPath("search"), "is the deploy red", "--json"),
+      options,
+    );
+    if (JSON.parse(stdout).results.length > 0) answered.push(ms);
+    child.kill();
+    await child.exited;
+  }
+  const child = rebuild();
+  const [alone, beside]: [number[], number[]] = [[], []];
+  for (let i = 0; i < PROMPTS; i++) {
+    child.kill("SIGSTOP");
+    alone.push(await hook());
+    child.kill("SIGCONT");
+    beside.push(await hook());
+    if (child.exitCode !== null) throw new Error("Expected the index to take longer than the prompts");
+  }
+  child.kill();
+  await child.exited;
+  const [without, during] = [alone, beside].map(ninetyFifth) as [number, number];
+  return [
+    atMost("prompt hook beside 20,000 sessions indexed anew, p95 / without", during / without, 1.5, {
+      detail: times(during, without),
+    }),
+    atLeast("  searches in its first second that answer", (100 * answered.length) / SEARCHES, 100, {
+      detail: `${median(answered).toFixed(0)} ms`,
+    }),
+  ];
+}
+
+function ninetyFifth(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.ceil(values.length * 0.95) - 1] ?? Number.NaN;
 }
 
 /** The bar of a silent prompt is absolute and relative: either alone hides a slow machine or a slow runtime. */
@@ -82,9 +157,10 @@ function silentRows(figure: string, { hook, empty }: { hook: number; empty: numb
  * Writes the sessions, a tenth of them of the last half hour and the rest of the last month. Returns the files of those
  * in the home's project.
  */
-function writeSessions(home: TemporaryHome): string[] {
-  const random = seeded(7);
-  const files = Array.from({ length: SESSIONS }, (_, number) => {
+function writeSessions(home: TemporaryHome, from = 0, to = SESSIONS): string[] {
+  const random = seeded(7 + from);
+  const files = Array.from({ length: to - from }, (_, i) => {
+    const number = from + i;
     const cwd = number < IN_PROJECT ? home.project : `${home.root}/other-${number % 90}`;
     const file = writeSession(home, { number, cwd, random });
     const age = number % 10 === 0 ? 60 + (number % 1700) : 7200 + ((number * 977) % 2_500_000);
