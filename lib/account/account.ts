@@ -1,6 +1,6 @@
 /** Makes the account of a session from its rows, in one pass: requests, decisions, prohibitions and work. */
 
-import { folderName, oneLine, unbroken } from "../base/text.ts";
+import { folderName, oneLine, pathWithin, unbroken } from "../base/text.ts";
 import type { Row, Said, ToolCall } from "../hosts/session.ts";
 import { exchangesIn } from "../transcripts/exchanges.ts";
 import { findCommits, judgeCommand } from "../transcripts/outcome.ts";
@@ -113,8 +113,7 @@ function workIn(
 }
 
 /** Returns a path from the session's directory, whichever system's; of one outside of it the file's name. */
-function shownPath(path: string, cwd = ""): string {
-  const inside = path.startsWith(cwd) ? /^[/\\](.+)/s.exec(path.slice(cwd.length))?.[1] : undefined;
-  if (cwd !== "" && inside !== undefined) return unbroken(inside.replaceAll("\\", "/"));
-  return unbroken(/^(?:[/\\~]|\w:|\.\.)/.test(path) ? folderName(path) : path);
+function shownPath(path: string, cwd: string | undefined): string {
+  const inside = pathWithin(path, cwd)?.replaceAll("\\", "/");
+  return unbroken(inside ?? (/^(?:[/\\~]|\w:|\.\.)/.test(path) ? folderName(path) : path));
 }

@@ -3,10 +3,10 @@
  * The sessions are those of the agents' own places, or of the folders given instead.
  */
 
-import { isAbsolute, relative, resolve } from "node:path";
+import { resolve } from "node:path";
 import { type NewsOf, newsSince, readNews } from "../archive/news.ts";
 import { statPath } from "../base/files.ts";
-import { oneLine, onMachine } from "../base/text.ts";
+import { oneLine, onMachine, pathWithin } from "../base/text.ts";
 import { pastTime } from "../base/time.ts";
 import type { PathsWithRules, Settings } from "../config/config.ts";
 import type { Said, Session, Viewer } from "../hosts/session.ts";
@@ -213,7 +213,7 @@ function toNews(
   const here = session.owner === undefined ? directoryHere(session) : projectDirectories(viewer.cwd)[0];
   const top = here === undefined ? undefined : projectDirectories(here)[0];
   const absolute = (path: string) => (here === undefined ? path : resolve(here, path));
-  const shown = (path: string) => oneLine(pathWithin(absolute(path), [top, session.cwd]), PATH_MAX);
+  const shown = (path: string) => pathFrom(absolute(path), [top, session.cwd]);
   const said = (row: Said | undefined) => (row ? oneLine(row.text, TEXT_MAX) : null);
   const edited = [...new Set([...did.edited.keys()].map(absolute))];
   const activity: Activity = {
@@ -273,20 +273,17 @@ function findOverlaps(news: readonly News[], reading: Reading): (Overlap & { isT
   return news.flatMap(({ activity: { id, name }, edited, tried }) =>
     [...edited, ...tried].flatMap((path, i) => {
       if (!own.has(path)) return [];
-      const file = oneLine(pathWithin(path, [top, viewer.cwd]), PATH_MAX);
+      const file = pathFrom(path, [top, viewer.cwd]);
       const ageSeconds = secondsSince(own.get(path), now);
       return [{ id, name, file, ageSeconds, isTried: i >= edited.length }];
     }),
   );
 }
 
-/** Returns a path relative to the first of the folders that holds it. */
-function pathWithin(path: string, folders: readonly (string | undefined)[]): string {
-  for (const folder of folders) {
-    const inside = folder === undefined ? "" : relative(folder, path);
-    if (inside !== "" && !inside.startsWith("..") && !isAbsolute(inside)) return inside;
-  }
-  return path;
+/** Returns a path from the first of the folders that holds it. */
+function pathFrom(path: string, folders: readonly (string | undefined)[]): string {
+  const inside = folders.map((folder) => pathWithin(path, folder)).find((each) => each !== undefined);
+  return oneLine(inside ?? path, PATH_MAX);
 }
 
 function secondsSince(at: string | undefined, now: number): number {

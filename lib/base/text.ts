@@ -112,6 +112,13 @@ export function folderName(path: string): string {
   return path.replace(/[/\\]\.git(?=[/\\]*$)|[/\\]+$/g, "").replace(/^.*[/\\]/s, "");
 }
 
+/** Returns a path from a folder around it, whichever system's; undefined if it lies elsewhere. */
+export function pathWithin(path: string, folder = ""): string | undefined {
+  return folder !== "" && path.startsWith(folder)
+    ? /^[/\\](.+)/s.exec(path.slice(folder.length))?.[1]
+    : undefined;
+}
+
 /** A folder that a program named: a number, a hash, a UUID. */
 const NAMELESS = /^(?:\d+|(?=[a-f]*\d)[0-9a-f]{7,40}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
 /** The path of a worktree that an agent made in a repository, behind that: `shop/.agent/worktrees/9c1e`. */

@@ -1,7 +1,7 @@
 /** Renders a session as a page, with an anchor for the line of each row, or an overview that links the pages of several. */
 
 import { plainText } from "../base/output.ts";
-import { counted, oneLine, repeats } from "../base/text.ts";
+import { counted, oneLine, pathWithin, repeats } from "../base/text.ts";
 import { formatLocal, formatMinute } from "../base/time.ts";
 import { hasPromptsAlone } from "../hosts/blocks.ts";
 import { hostName } from "../hosts/hosts.ts";
@@ -159,9 +159,7 @@ function knownLists(
 ): Html[] {
   const itemHtml = (text: string, lines: readonly number[]) =>
     `<li dir="auto">${escapeHtml(text)} ${lines.map(placeHtml).join(" ")}</li>`;
-  const files = [...edited].map(([path, { line }]) =>
-    itemHtml(path.startsWith(`${project}/`) ? path.slice(project.length + 1) : path, [line]),
-  );
+  const files = [...edited].map(([path, { line }]) => itemHtml(pathWithin(path, project) ?? path, [line]));
   const rules = standing.map((rule) => {
     const state = rule.isDropped ? " (ended)" : holds(rule) ? "" : " (superseded)";
     return itemHtml(`${shownText(rule.mark.words, style.rules) ?? ""}${state}`, [rule.mark.line]);
