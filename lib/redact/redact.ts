@@ -84,20 +84,17 @@ export function redactTexts<T>(value: T, clean: Redactor): T {
 }
 
 const BEYOND_PRINTABLE = /[^\t\n -~]/;
-/** Characters, and first halves of pairs, that may have to be removed. */
-const SUSPECT =
-  // biome-ignore lint/suspicious/noMisleadingCharacterClass: each is a character of its own
-  /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\ud834\ud80d\ud82f\udb40-\udb43]/;
+/** Controls, and characters that Unicode has displays ignore. */
+const SUSPECT = /[[\p{Cc}\p{DI}\ufff9-\ufffb\u{13430}-\u{1343f}]--[\t\n]]/v;
 /** The body ends where another one begins: each character is looked at once. */
 const STRING_SEQUENCE =
   /(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\x9d\x90\x98\x9e\x9f\n]*(?:\x07|\x1b\\|\x9c)/g;
 /** Joiners and selectors between ASCII characters, which need none. */
 // biome-ignore lint/suspicious/noMisleadingCharacterClass: each is a character of its own
 const JOINED = /(?<=^|[\n -~])[\u200c\u200d\ufe00-\ufe0f]+(?=[\n -~]|$)/g;
-/** Characters that are never visible; plane 14 contains nothing else. */
+/** The same without joiners and selectors. */
 const INVISIBLE =
-  // biome-ignore lint/suspicious/noMisleadingCharacterClass: each is a character of its own
-  /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb]|[\udb40-\udb43][\udc00-\udfff]|\ud834[\udd73-\udd7a]|\ud80d[\udc30-\udc3f]|\ud82f[\udca0-\udca3]/g;
+  /[[\p{Cc}\p{DI}\ufff9-\ufffb\u{13430}-\u{1343f}]--[\t\n\u200c\u200d\ufe00-\ufe0f]]/gv;
 
 /**
  * Removes escape sequences whole (colours, titles, hyperlinks: the link's text stays), then what is left of controls; newline
