@@ -114,49 +114,34 @@ function findRandom(
   return done;
 }
 
-const BEGIN = /-----BEGIN ([A-Za-z0-9 ]{0,60}?)-----/g;
+const BEGIN = /-----BEGIN ([A-Za-z0-9 ]{0,60}?)-----|(?<=Private-Lines: \d{1,3}\s)/g;
 const PRIVATE = /PRIVATE KEY(?: BLOCK)?$|^OpenVPN Static key/i;
-/** The longest body that a block with an end is believed to have: a 16 Ki bit RSA key is 13 KB. */
-const BODY_MAX = 40_000;
 /** A long piece of base64, which only a key's body contains. */
 const MATERIAL = /[A-Za-z0-9+/=]{20}/;
-/** A line of base64 or a key's header, after what editors, diffs and quotes put before a line. */
-const BODY_LINE =
-  /(?:\s|["'`+>|,\\]|\d{1,5}(?:[→:|-]|\t)){0,80}(?:(?:Proc-Type|DEK-Info|Version|Comment|Charset|Hash): [^\n]{0,200}|[A-Za-z0-9+/=_-]{16,})/y;
-/** The last, shorter line. */
-const BODY_END =
-  /["'`,]?\s?\n[\s+>|"'`]{0,80}(?:\d{1,5}(?:[→:|-]|\t))?(?=[a-z]*[A-Z0-9+/=])[A-Za-z0-9+/]{1,76}={0,2}(?=["',]?\s*?(?:\n|$))/y;
-const PUTTY = /Private-Lines: \d{1,3}[\s]/g;
+/** What editors, diffs, quotes and code put around a line. */
+const AROUND = "(?:[\\s\"'`+>|,\\\\#*;]|\\d{1,5}(?:[→:|-]|\\t)){0,80}";
+/** A line of base64 or a key's header. */
+const BODY_LINE = new RegExp(
+  `${AROUND}(?:(?:Proc-Type|DEK-Info|Version|Comment|Charset|Hash): [^\\n]{0,200}|[A-Za-z0-9+/=_-]{16,})`,
+  "y",
+);
+/** The last, shorter line and the end line, if they are there. */
+const BODY_END = new RegExp(
+  `(?:["'\`,]?\\s?\\n${AROUND}(?=[a-z]*[A-Z0-9+/=])=?[A-Za-z0-9+/]{1,76}={0,2}(?=["',]?\\s*?(?:\\n|$)))?(?:${AROUND}-----END [\\w ]{1,60}-----)?`,
+  "y",
+);
 
 /** Reports private key blocks and returns the places of all blocks. A mere mention of a `BEGIN` line stays. */
 function findKeyBlocks(text: string, found: ReportSecret): { start: number; end: number }[] {
   const open: { start: number; end: number }[] = [];
-  let end = -2;
-  for (const { index, 0: begin, 1: label = "" } of text.matchAll(BEGIN)) {
+  for (const { index, 0: begin, 1: label = "PRIVATE KEY" } of text.matchAll(BEGIN)) {
     if (index < (open.at(-1)?.end ?? 0)) continue;
     const body = index + begin.length;
-    // looked for once and kept, so that many beginnings without an end stay linear
-    if (end !== -1 && end < body) end = text.indexOf("-----END", body);
-    const until = endOfBlock(text, body, end);
-    if (PRIVATE.test(label) && MATERIAL.test(text.slice(body, until))) found(index, until, "private-key");
-    open.push({ start: index, end: until });
-  }
-  for (const { index, 0: head } of text.matchAll(PUTTY)) {
-    const body = index + head.length;
-    const until = endOfBody(text, body);
-    if (until > body) found(body, until, "private-key");
+    const end = endOfBody(text, body);
+    if (PRIVATE.test(label) && MATERIAL.test(text.slice(body, end))) found(index, end, "private-key");
+    open.push({ start: index, end });
   }
   return open;
-}
-
-/** Returns the end of a block: its own end line, else the first line that cannot be part of its body. */
-function endOfBlock(text: string, body: number, end: number): number {
-  const inner = end === -1 || end - body > BODY_MAX ? undefined : text.slice(body, end);
-  if (inner !== undefined && !inner.includes("-----BEGIN") && MATERIAL.test(inner)) {
-    const close = text.indexOf("-----", end + 8);
-    if (close !== -1 && close - end < 80) return close + 5;
-  }
-  return endOfBody(text, body);
 }
 
 /** Returns where a body that begins here ends. */
