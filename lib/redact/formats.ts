@@ -5,7 +5,7 @@
  * a bound or without a tail, so the time is linear.
  */
 
-import { isName, type ReportSecret } from "./looks.ts";
+import { isName, isTemplate, type ReportSecret } from "./looks.ts";
 
 /** Prefixes that only tokens have: of whom, and how they begin. What follows is long and consists of no words. */
 const ISSUERS = `
@@ -58,16 +58,35 @@ slack-webhook services/ workflows/ triggers/ T[A-Z0-9]{6,14}/[A-Z0-9]{6,14}/[\w/
 discord-webhook webhooks/ \d{15,21}/[\w-]{40,}
 `;
 
-/** Shapes known by something in their middle. */
-const MIDDLE: [kind: string, middle: string, shape: RegExp][] = [
-  ["azure-secret", "Q~", /(?<![\w~.-])[\w~.-]{3}\dQ~[\w~.-]{31,34}/g],
-  ["azure-key", "JQQJ9", /(?<!\w)[A-Za-z0-9]{52}JQQJ9\w{4,}/g],
-  ["terraform-token", ".atlasv1.", /(?<!\w)[A-Za-z0-9]{14}\.atlasv1\.[\w-]{40,}/g],
-  ["telegram-token", ":AA", /(?<![A-Za-z0-9])(?:bot)?\d{8,10}:AA[\w-]{32,}/g],
-  ["mailchimp-key", "-us", /(?<!\w)[A-Fa-f0-9]{32}-us\d{1,2}(?!\w)/g],
-  ["discord-token", ".", /(?<!\w)[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}/g],
-  ["password-hash", "*", /(?<![\w*/])\*[0-9A-F]{40}(?!\w)/g],
-];
+type Shape = [kind: string, parts: string[], pattern: RegExp];
+
+/** Reads rows of a kind, what each such secret contains (one of several), and its pattern; a group is the secret itself. */
+function readShapes(rows: string): Shape[] {
+  return [...rows.matchAll(/^(\S+) (\S+) (.+)$/gm)].map(([, kind = "", parts = "", pattern = ""]) => [
+    kind,
+    parts.split("|"),
+    new RegExp(pattern, "dg"),
+  ]);
+}
+
+/** Shapes within a run that are known by something in their middle. */
+export const MIDDLES = readShapes(String.raw`
+azure-secret Q~ (?<![\w~.-])[\w~.-]{3}\dQ~[\w~.-]{31,34}
+azure-key JQQJ9 (?<!\w)[A-Za-z0-9]{52}JQQJ9\w{4,}
+terraform-token .atlasv1. (?<!\w)[A-Za-z0-9]{14}\.atlasv1\.[\w-]{40,}
+telegram-token :AA (?<![A-Za-z0-9])(?:bot)?\d{8,10}:AA[\w-]{32,}
+mailchimp-key -us (?<!\w)[A-Fa-f0-9]{32}-us\d{1,2}(?!\w)
+discord-token . (?<!\w)[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}
+password-hash * (?<![\w*/])\*[0-9A-F]{40}(?!\w)
+`);
+
+/** Shapes of several runs: cards, and passwords in PostgreSQL's files and in addresses for the drivers of Go and Oracle. */
+export const SPACED = readShapes(String.raw`
+card 1 (?<![\d.-])[3-6]\d{3}(?:(?: \d{4}){3}|(?:-\d{4}){3})(?![\d.-])
+password :543|:6432:|:*: (?<![\w.*-])[\w.*-]{1,100}:(?:543\d|6432|\*):[\w*-]{1,60}:[\w-]{1,60}:((?:[^:\s"'\\]|\\.){3,100})(?=["',}\]]{0,4}[ \t]*(?:\n|$))
+password @tcp(|@unix( (?<![\w:/.-])[\w.-]{1,60}:([^\s"'@:[\]${"`"}]{3,100})@(?:tcp|unix)\(
+password :thin: :thin:[\w.-]{1,60}\/([^\s"'@/[\]${"`"}]{3,100})@
+`);
 
 interface Format {
   kind: string;
@@ -108,17 +127,16 @@ export function findFormat(text: string, at: number, found: ReportSecret): numbe
   return at;
 }
 
-/** Reports secrets known by something in their middle within a run of characters that tokens consist of. */
-export function findMiddles(
-  text: string,
-  { start, end }: { start: number; end: number },
-  found: ReportSecret,
-): void {
-  const run = text.slice(start, Math.min(end, start + 20_000));
-  for (const [kind, middle, shape] of MIDDLE) {
-    if (!run.includes(middle)) continue;
-    for (const { index, 0: match } of run.matchAll(shape))
-      found(start + index, start + index + match.length, kind);
+/** Reports the secrets of some shapes in a part of a text. */
+export function findShapes(shapes: readonly Shape[], part: string, from: number, found: ReportSecret): void {
+  for (const [kind, parts, pattern] of shapes) {
+    if (!parts.some((each) => part.includes(each))) continue;
+    for (const { indices } of part.matchAll(pattern)) {
+      const [start, end] = indices?.[1] ?? indices?.[0] ?? [0, 0];
+      const value = part.slice(start, end);
+      if (kind === "card" ? isLuhn(value.replace(/\D/g, "")) : !isTemplate(value))
+        found(from + start, from + end, kind);
+    }
   }
 }
 
@@ -137,15 +155,6 @@ function matchFormat(text: string, at: number, { prefix, rest }: Format): number
   let end = ISSUED_REST.test(text) ? ISSUED_REST.lastIndex : pattern.lastIndex;
   while (text[end - 1] === ".") end--;
   return end;
-}
-
-const CARD = /(?<![\d.-])[3-6]\d{3}([ -])\d{4}\1\d{4}\1\d{4}(?![\d.-]|-)/g;
-
-/** Reports numbers of payment cards written in groups. */
-export function findCards(text: string, found: ReportSecret): void {
-  for (const { index, 0: match } of text.matchAll(CARD)) {
-    if (isLuhn(match.replace(/\D/g, ""))) found(index, index + match.length, "card");
-  }
 }
 
 function isLuhn(digits: string): boolean {

@@ -66,6 +66,10 @@ export function isStandIn(text: string, isQuoted = false): boolean {
   return CHAIN.test(text) && !looksRandom(text.replaceAll(".", ""));
 }
 
+/** `${PASSWORD}`, `$PASS`, `{password}`, `%PASS%`, `***`, or a marker of ours. */
+const TEMPLATE = /^(?:\$[\w{(].*|\{.*\}|%\w+%|\*+|\[redacted:[a-z0-9-]+\]|x{3,}|\.{3,}|…|)$/i;
+export const isTemplate = (text: string): boolean => TEMPLATE.test(text);
+
 /** Returns whether a text begins as one that asks for a value. */
 export const asksForValue = (text: string): boolean => PLACEHOLDER_WORD.test(text);
 

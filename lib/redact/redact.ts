@@ -93,8 +93,7 @@ const STRING_SEQUENCE =
 // biome-ignore lint/suspicious/noMisleadingCharacterClass: each is a character of its own
 const JOINED = /(?<=^|[\n -~])[\u200c\u200d\ufe00-\ufe0f]+(?=[\n -~]|$)/g;
 /** The same without joiners and selectors. */
-const INVISIBLE =
-  /[[\p{Cc}\p{DI}\ufff9-\ufffb\u{13430}-\u{1343f}]--[\t\n\u200c\u200d\ufe00-\ufe0f]]/gv;
+const INVISIBLE = /[[\p{Cc}\p{DI}\ufff9-\ufffb\u{13430}-\u{1343f}]--[\t\n\u200c\u200d\ufe00-\ufe0f]]/gv;
 
 /**
  * Removes escape sequences whole (colours, titles, hyperlinks: the link's text stays), then what is left of controls; newline

@@ -4,8 +4,8 @@
  */
 
 import { findAnnounced, findForeign } from "./announced.ts";
-import { type CharacterRun, findCards, findFormat, findMiddles, type Scan, scan } from "./formats.ts";
-import { decode, isBodyLine, isRandom, looksRandom, type ReportSecret } from "./looks.ts";
+import { type CharacterRun, findFormat, findShapes, MIDDLES, type Scan, SPACED, scan } from "./formats.ts";
+import { decode, isBodyLine, isRandom, isTemplate, looksRandom, type ReportSecret } from "./looks.ts";
 
 interface Span {
   start: number;
@@ -21,6 +21,8 @@ const UNUSUAL = /\d|[a-z][A-Z][a-z]?[A-Z]/;
 /** Pictures and fonts within a page hold no secret. */
 const MEDIA = /data:(?:image|font|audio|video|application)\/[\w.+-]{1,40}(?:;[\w=-]{1,30})?;base64,$/;
 
+/** Longer runs are data. */
+const RUN_MAX = 20_000;
 /** `pw=` and four characters. */
 const SHORTEST = 7;
 
@@ -68,12 +70,13 @@ function findSecrets(text: string, { words, prefixes, runs, isForeign, isMarked 
   const tokens = runs.filter(({ start, end }) => UNUSUAL.test(text.slice(start, end)) && !isShown(start));
   let from = 0;
   for (const at of prefixes) if (at >= from) from = findFormat(text, at, found);
-  for (const run of tokens) findMiddles(text, run, found);
+  for (const { start, end } of tokens)
+    findShapes(MIDDLES, text.slice(start, Math.min(end, start + RUN_MAX)), start, found);
   findAnnounced(text, words, found);
   if (isForeign) findForeign(text, found);
   if (isMarked) {
     findInAddresses(text, found);
-    findCards(text, found);
+    findShapes(SPACED, text, 0, found);
   }
   if (text.length >= ARRAY_MIN) findKeyArrays(text, found);
   const guessed = (start: number, end: number, kind: string) =>
@@ -114,7 +117,7 @@ function findRandom(
   return done;
 }
 
-const BEGIN = /-----BEGIN ([A-Za-z0-9 ]{0,60}?)-----|(?<=Private-Lines: \d{1,3}\s)/g;
+const BEGIN = /-----BEGIN ([A-Za-z0-9 ]{0,60}?)-----|Private-Lines: \d{1,3}\s/g;
 const PRIVATE = /PRIVATE KEY(?: BLOCK)?$|^OpenVPN Static key/i;
 /** A long piece of base64, which only a key's body contains. */
 const MATERIAL = /[A-Za-z0-9+/=]{20}/;
@@ -134,11 +137,13 @@ const BODY_END = new RegExp(
 /** Reports private key blocks and returns the places of all blocks. A mere mention of a `BEGIN` line stays. */
 function findKeyBlocks(text: string, found: ReportSecret): { start: number; end: number }[] {
   const open: { start: number; end: number }[] = [];
-  for (const { index, 0: begin, 1: label = "PRIVATE KEY" } of text.matchAll(BEGIN)) {
+  for (const { index, 0: begin, 1: label } of text.matchAll(BEGIN)) {
     if (index < (open.at(-1)?.end ?? 0)) continue;
     const body = index + begin.length;
     const end = endOfBody(text, body);
-    if (PRIVATE.test(label) && MATERIAL.test(text.slice(body, end))) found(index, end, "private-key");
+    const isPrivate = label === undefined || PRIVATE.test(label);
+    if (isPrivate && MATERIAL.test(text.slice(body, end)))
+      found(label === undefined ? body : index, end, "private-key");
     open.push({ start: index, end });
   }
   return open;
@@ -245,24 +250,12 @@ function lastAtMost(sorted: readonly number[], value: number): number {
 }
 
 const USER = /:\/\/([^\s:@/?#"'`<>[\\]{0,256})(?::([^\s"'`<>\\]{1,256})@|@(?=[\w[$]))/g;
-/** `${PASSWORD}`, `$PASS`, `{password}`, `%PASS%`, `***`, or a marker of ours. */
-const TEMPLATE = /^(?:\$[\w{(].*|\{.*\}|%\w+%|\*+|\[redacted:[a-z0-9-]+\]|x{3,}|\.{3,}|…|)$/i;
 const PORT = /^\d{1,5}(?:[/?#]|$)/;
 /** Keys as user names, as in a clone URL or the address of an error collector. */
 const HEX_USER = /^[0-9a-f]{32,64}$/;
 
-/** Passwords at a place without a scheme: in PostgreSQL's password files, and for the drivers of Go and Oracle. */
-const UNNAMED =
-  /(?<![\w.*-])[\w.*-]{1,100}:(?:543\d|6432|\*):[\w*-]{1,60}:[\w-]{1,60}:((?:[^:\s"'\\]|\\.){3,100})(?=["',}\]]{0,4}[ \t]*(?:\n|$))|(?<![\w:/.-])[\w.-]{1,60}:([^\s"'`:@[\]]{3,100})@(?:tcp|unix)\(|:thin:[\w.-]{1,60}\/([^\s"'`@/[\]]{3,100})@/dg;
-
 /** Reports users and passwords in addresses. */
 function findInAddresses(text: string, found: ReportSecret): void {
-  if (/:(?:543|\*:|6432:|thin:)|@(?:tcp|unix)\(/.test(text)) {
-    for (const { indices } of text.matchAll(UNNAMED)) {
-      const [start, end] = indices?.slice(1).find(Boolean) ?? [0, 0];
-      if (!TEMPLATE.test(text.slice(start, end))) found(start, end, "password");
-    }
-  }
   if (!text.includes("@")) return;
   for (const { index, 1: user = "", 2: password = "" } of text.matchAll(USER)) {
     const start = index + 3;
@@ -272,6 +265,6 @@ function findInAddresses(text: string, found: ReportSecret): void {
       found(start, start + user.length, "url-user");
     const at = start + user.length + 1;
     const isCut = password.length < 3 && !/[\w[$]/.test(text.charAt(at + password.length + 1));
-    if (!isCut && !TEMPLATE.test(password)) found(at, at + password.length, "url-password");
+    if (!isCut && !isTemplate(password)) found(at, at + password.length, "url-password");
   }
 }
