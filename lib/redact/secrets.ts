@@ -121,7 +121,7 @@ const BEGIN = /-----BEGIN ([A-Za-z0-9 ]{0,60}?)-----|Private-Lines: \d{1,3}\s/g;
 const PRIVATE = /PRIVATE KEY(?: BLOCK)?$|^OpenVPN Static key/i;
 /** A long piece of base64, which only a key's body contains. */
 const MATERIAL = /[A-Za-z0-9+/=]{20}/;
-/** What editors, diffs, quotes and code put around a line. */
+/** Signs of editors, diffs, quotes and code around a line. */
 const AROUND = "(?:[\\s\"'`+>|,\\\\#*;]|\\d{1,5}(?:[→:|-]|\\t)){0,80}";
 /** A line of base64 or a key's header. */
 const BODY_LINE = new RegExp(
