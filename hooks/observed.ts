@@ -1,11 +1,11 @@
 /** Observes a session before its compaction, and gives back what was observed after it, with how to look up more. */
 
 import { ownCommand } from "../lib/base/runtime.ts";
-import { quoted } from "../lib/base/text.ts";
+import { headed, OWN_LABEL, quoted } from "../lib/base/text.ts";
 import { loadConfig } from "../lib/config/config.ts";
 import { findHost } from "../lib/hosts/hosts.ts";
 import { observeSettings, readLedger } from "../lib/observe/ledger.ts";
-import { observationsAfterCompaction, observationsToCome } from "../lib/observe/render-observations.ts";
+import { observationsToCome, renderObservations } from "../lib/observe/render-observations.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
 import type { Asked } from "./asked.ts";
 
@@ -19,13 +19,18 @@ const READ_MAX_BYTES = 64 * 1024 * 1024;
 /** Returns what was observed before the compaction, with the commands to look up more; undefined without observations. */
 export function describeObserved(asked: Asked): string | undefined {
   const run = (name: string) => [...ownCommand(name), asked.session.id].map(quoted).join(" ");
-  const lookUp = [
+  const foot = [
+    "",
+    "",
     "The rows before the compaction are still in the transcript. To see the source of an observation:",
     `${run("observe-compact")} --recall <id in brackets>`,
     "To read on around a line of it:",
     `${run("session-reader")} --line <line> --around 10`,
   ].join("\n");
-  return observationsAfterCompaction(ledgerOf(asked), { maxChars: CONTEXT_MAX_CHARS, lookUp });
+  const head = `${headed("Session Observations", OWN_LABEL)}\n\n`;
+  const maxChars = CONTEXT_MAX_CHARS - head.length - foot.length;
+  const rendered = renderObservations(ledgerOf(asked), { maxChars, isBrief: true });
+  return rendered && head + rendered + foot;
 }
 
 function ledgerOf({ host: agent, session: { id, file = "" }, paths, settings }: Asked) {

@@ -1,18 +1,11 @@
 /** Runs scripts: help, flags, configuration, streams, progress, exit codes. For scripts only. */
 
 import { updateCopies } from "./archive/copies.ts";
-import {
-  asCalled,
-  commandLine,
-  type Options,
-  parseStrictly,
-  shortenGiven,
-  usageError,
-} from "./base/command.ts";
+import { asCalled, commandLine, type Options, parseStrictly, usageError } from "./base/command.ts";
 import { describeError, findRefusal, SessionMemoryError } from "./base/errors.ts";
 import { isDirectory, statPath, whyUnwritable } from "./base/files.ts";
 import { isTerminal, type Line, plainText, writeFully } from "./base/output.ts";
-import { nearestTo } from "./base/text.ts";
+import { nearestTo, truncate, unbroken } from "./base/text.ts";
 import {
   type Config,
   defaultConfig,
@@ -330,6 +323,17 @@ export function print(line: Line | string): boolean {
 function printJson(value: unknown): boolean {
   const cleaned = (_: string, part: unknown) => (typeof part === "string" ? clean(part) : part);
   return writeFully(`${JSON.stringify(value, cleaned, 2)}\n`);
+}
+
+/** No message repeats more of an argument. */
+const REPEATED_MAX = 200;
+
+/** Shortens what a message repeats of the arguments. */
+function shortenGiven(message: string, args: readonly string[]): string {
+  const long = args
+    .flatMap((arg) => [arg, arg.slice(arg.indexOf("=") + 1)].map(unbroken))
+    .filter(({ length }) => length > REPEATED_MAX);
+  return long.reduce((text, given) => text.replaceAll(given, truncate(given, REPEATED_MAX)), message);
 }
 
 /** Writes to stderr. Not by `console.error`, whose lines Bun colours red whenever FORCE_COLOR is set, even in a file. */

@@ -38,20 +38,14 @@ import {
   readHeld,
   undoExclusion,
 } from "../lib/forget/forget.ts";
-import {
-  hostTranscript,
-  namedTargets,
-  projectEntry,
-  type Target,
-  targetsWhere,
-} from "../lib/forget/targets.ts";
+import { namedTargets, type Target, targetsWhere } from "../lib/forget/targets.ts";
 import { refreshIndex } from "../lib/history/session-search.ts";
 import { hasPromptsAlone } from "../lib/hosts/blocks.ts";
 import type { Host } from "../lib/hosts/host.ts";
 import { findHost } from "../lib/hosts/hosts.ts";
 import { olderInstalls } from "../lib/index/former-index.ts";
 import { fitting } from "../lib/sessions/gate.ts";
-import { projectKey } from "../lib/sessions/project.ts";
+import { projectDirectories, projectKey, realDirectory } from "../lib/sessions/project.ts";
 import { pulledSessions } from "../lib/sessions/pulled.ts";
 import { asHeld } from "../lib/sessions/resolve.ts";
 
@@ -148,6 +142,14 @@ async function forgetSessions(asked: ForgetRun): Promise<void> {
   await confirmed((dryRun) => forgetTargets(targets, { ...forgetting, dryRun }), targets, asked);
 }
 
+/** Returns the entry of `exclude.projects` for a project as the user named it. */
+function projectEntry(project: string, cwd: string): string {
+  if (!/[/\\]|^\.\.?$/.test(project)) return project;
+  const directory = realDirectory(project.startsWith(".") ? `${cwd}/${project}` : project);
+  // The top of a repository means all its worktrees, a folder inside one only itself.
+  return projectDirectories(directory).includes(directory) ? projectKey(directory) : directory;
+}
+
 /** Expands `~`; a plain name stays a name. */
 function projectPath(project: string, { env, cwd }: ForgetRun): string {
   return project.startsWith("~") ? expandPath(project, env, cwd) : project;
@@ -172,6 +174,11 @@ function excludedByName(
   const own = targets.filter(({ parentId }) => parentId === undefined || !ids.has(parentId));
   const back = before === undefined ? own : own.filter((target) => hostTranscript(target) !== undefined);
   return back.map(({ id }) => id);
+}
+
+/** Returns the transcript that the host still has. */
+function hostTranscript({ file, archived }: Target): string | undefined {
+  return archived ? undefined : file;
 }
 
 async function forgetPatterns(patterns: readonly string[], asked: ForgetRun): Promise<void> {

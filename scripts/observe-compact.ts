@@ -45,7 +45,6 @@ import {
 import {
   type ObservationStatus,
   observationStatus,
-  type Recalled,
   rawLines,
   recallObservation,
   statusText,
@@ -108,7 +107,7 @@ interface Output {
   rendered?: string | null;
   status?: ObservationStatus;
   view?: string[];
-  recalled?: Recalled;
+  recalled?: ReturnType<typeof recallObservation>;
   records?: readonly unknown[];
 }
 

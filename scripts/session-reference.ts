@@ -8,12 +8,13 @@
  */
 
 import { readFileSync } from "node:fs";
+import { sep } from "node:path";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { readJson } from "../lib/base/files.ts";
 import { isRecord, recordOf } from "../lib/base/json.ts";
 import { onMachine } from "../lib/base/text.ts";
 import type { Run } from "../lib/cli.ts";
-import type { PathsWithRules, Settings } from "../lib/config/config.ts";
+import type { Paths, PathsWithRules, Settings } from "../lib/config/config.ts";
 import type { Session } from "../lib/hosts/session.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
 import {
@@ -27,10 +28,9 @@ import {
 import { metaFile, readMeta, type SessionMeta } from "../lib/sessions/meta.ts";
 import { readTheirs } from "../lib/sessions/pulled.ts";
 import { readRecord } from "../lib/sessions/record.ts";
-import { findReferences, isFileName, isLikeName, type Reference } from "../lib/sessions/references.ts";
+import { findReferences, isLikeName, type Reference } from "../lib/sessions/references.ts";
 import { type Candidate, resolveSession } from "../lib/sessions/resolve.ts";
 import { visibleSessionAt } from "../lib/sessions/sessions.ts";
-import { isVisited } from "../lib/sessions/volute.ts";
 import { type Rules, readRules } from "../lib/transcripts/rules.ts";
 
 const USAGE = `\
@@ -118,6 +118,11 @@ export async function referenceContext(prompt: string, options: ReferenceOptions
   return { references, text: referenceBlock(lines, options.maxChars) };
 }
 
+/** Returns whether a reference without quotes looks like a file's name: `README.md`. */
+function isFileName({ written, name }: Reference): boolean {
+  return !/["“]/.test(written) && /\.\p{L}\w{0,5}$/u.test(name);
+}
+
 interface Followed {
   outcome: ReferenceOutcome;
   lines: string[];
@@ -186,6 +191,11 @@ async function describeLines(
   }
   if (found.length < ancestors) lines.push("- no earlier session that it came from is known");
   return [...lines, ask];
+}
+
+/** Returns whether only a command run in its folder knows a transcript. */
+function isVisited({ file }: { file: string }, { visited }: Pick<Paths, "visited">): boolean {
+  return visited !== undefined && file.startsWith(visited + sep);
 }
 
 /** Returns whether the `llm` block of config.json names a server: a program is not asked while a prompt waits. */

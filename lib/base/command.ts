@@ -9,7 +9,7 @@ import { type ParseArgsConfig, parseArgs } from "node:util";
 import { SessionMemoryError } from "./errors.ts";
 import { resolveRealPath } from "./files.ts";
 import { ROOT } from "./runtime.ts";
-import { nearestTo, quoted, truncate, unbroken } from "./text.ts";
+import { nearestTo, quoted } from "./text.ts";
 
 export type Options = NonNullable<ParseArgsConfig["options"]>;
 
@@ -98,17 +98,6 @@ function findOption(arg: string, options: Options): Options[string] | undefined 
   if (arg.startsWith("--")) return options[arg.slice(2)];
   if (!arg.startsWith("-") || arg.length !== 2) return undefined;
   return Object.values(options).find(({ short }) => short === arg[1]);
-}
-
-/** No message repeats more of an argument. */
-const REPEATED_MAX = 200;
-
-/** Shortens what a message repeats of the arguments. */
-export function shortenGiven(message: string, args: readonly string[]): string {
-  const long = args
-    .flatMap((arg) => [arg, arg.slice(arg.indexOf("=") + 1)].map(unbroken))
-    .filter(({ length }) => length > REPEATED_MAX);
-  return long.reduce((text, given) => text.replaceAll(given, truncate(given, REPEATED_MAX)), message);
 }
 
 function firstSentence(message: string): string {

@@ -84,19 +84,6 @@ export function wrapColumns(
   return wrapped;
 }
 
-/** Lines up rows of cells by filling each up to the next column; the last cell of a row keeps its length. */
-export function alignColumns(rows: readonly (readonly string[])[]): string[][] {
-  const widths: number[] = [];
-  for (const row of rows) {
-    for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, countColumns(cell));
-  }
-  return rows.map((row) =>
-    row.map((cell, i) =>
-      i === row.length - 1 ? cell : cell + " ".repeat((widths[i] ?? 0) - countColumns(cell) + 2),
-    ),
-  );
-}
-
 /** Returns a time as people say it: `today 14:30`, `yesterday 09:05`, `3 Feb`, `3 Feb 2025`. */
 export function sayTime(iso: string, timezone: string | undefined): string {
   const [day = "", clock = ""] = formatMinute(iso, timezone).split(" ");

@@ -12,12 +12,10 @@ import { findMachine } from "../sessions/places.ts";
 import {
   directoryHere,
   namesOfDirectory,
-  projectDirectories,
   projectKey,
   projectLookup,
   projectNames,
   readOrigin,
-  realDirectory,
   sessionProject,
 } from "../sessions/project.ts";
 import { hasMeta } from "../sessions/record.ts";
@@ -62,14 +60,6 @@ function namedTarget(reference: string, options: TargetOptions): Target {
 function isHeldById(id: string, paths: PathsWithRules): boolean {
   const files = [ledgerFile(paths, id), findMarksFile(paths.cursors, id).path];
   return hasMeta(id, paths) || files.some((file) => existsSync(file));
-}
-
-/** Returns the entry of `exclude.projects` for a project as the user named it. */
-export function projectEntry(project: string, cwd: string): string {
-  if (!/[/\\]|^\.\.?$/.test(project)) return project;
-  const directory = realDirectory(project.startsWith(".") ? `${cwd}/${project}` : project);
-  // The top of a repository means all its worktrees, a folder inside one only itself.
-  return projectDirectories(directory).includes(directory) ? projectKey(directory) : directory;
 }
 
 /** Returns the sessions of a project, or of all, that have been idle since a time. */
@@ -136,11 +126,6 @@ function toTarget(session: Session): Target {
   const known = { id, agent, name, cwd, parentId };
   if (session.size === 0) return known;
   return { ...known, file: session.file, archived: session.archived };
-}
-
-/** Returns the transcript that the host still has. */
-export function hostTranscript({ file, archived }: Target): string | undefined {
-  return archived ? undefined : file;
 }
 
 function distinct(targets: readonly Target[]): Target[] {

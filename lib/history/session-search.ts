@@ -3,15 +3,16 @@
 import { hasContent, whyUnwritable } from "../base/files.ts";
 import { countPoints, type Line, linesWithin, plainText } from "../base/output.ts";
 import { projectName } from "../base/text.ts";
+import type { Paths } from "../config/config.ts";
 import { type Config, loadConfig, repositoriesFile } from "../config/config.ts";
 import { hasPromptsAlone } from "../hosts/blocks.ts";
 import { statUnpacked } from "../hosts/packed.ts";
+import type { SessionKey } from "../hosts/session.ts";
 import { callingSession } from "../hosts/table.ts";
 import { type Behind, findChanged, isAllIndexed, openIndex, unreadPulled } from "../index/freshness.ts";
 import { hostId, type IndexedSession } from "../index/index-state.ts";
 import type { ChunkFilter } from "../search/candidates.ts";
-import { logSearch, projectPaths, readIndexSize } from "../search/corpus.ts";
-import { type Hit, type HitJson, type HitStyle, hitJson, readLoss, roundRelevance } from "../search/hit.ts";
+import { type Hit, type HitStyle, hitJson, readLoss, roundRelevance } from "../search/hit.ts";
 import { findHits } from "../search/hits.ts";
 import { matchProject } from "../search/own-project.ts";
 import {
@@ -25,12 +26,11 @@ import {
   printHits,
 } from "../search/print.ts";
 import { hiddenSessions, type SearchFilters, shortIdIn, toFilter } from "../search/search-filters.ts";
-import { findCopy } from "../sessions/found.ts";
 import { readName } from "../sessions/meta.ts";
-import { findMachine } from "../sessions/places.ts";
+import { archivePlace, findMachine, formerCopies } from "../sessions/places.ts";
 import { mayShowShared, pulledSessions, sharedBy } from "../sessions/pulled.ts";
 import { readRepositories } from "../store/repositories.ts";
-import { type Store, tendIndexes } from "../store/store.ts";
+import { IS_OWN, type Store, tendIndexes } from "../store/store.ts";
 import { readRules, shownText } from "../transcripts/rules.ts";
 import { withAftermath } from "./aftermath.ts";
 import type { Blamed, Verdict } from "./blame.ts";
@@ -91,6 +91,9 @@ export interface SearchResources {
   signal?: AbortSignal | undefined;
 }
 
+/** One result, as `--json` prints it. */
+export type HitJson = ReturnType<typeof hitJson>;
+
 export interface SearchAnswer {
   /** Best first; empty when nothing is relevant. */
   results: HitJson[];
@@ -137,6 +140,31 @@ export async function searchAsText(
     const index = { ...readIndexSize(store), behind, semantic };
     return { lines, text, results, blame, index, hasIndexed };
   });
+}
+
+/** Notes how long a search took. */
+function logSearch(store: Store, { tookMs, results }: { tookMs: number; results: number }): void {
+  try {
+    // an index run holds the lock for up to half a second: the answer does not wait for its own note
+    store.db.exec("PRAGMA busy_timeout = 0");
+    store.db
+      .prepare("INSERT INTO searches (at, took_ms, results) VALUES ($at, $tookMs, $results)")
+      .run({ at: new Date().toISOString(), tookMs, results });
+  } catch {
+    // one number less for the average
+  } finally {
+    store.db.exec("PRAGMA busy_timeout = 10000");
+  }
+}
+
+/** Returns how much the index holds of own sessions. */
+function readIndexSize(store: Store): { sessions: number; chunks: number; vectors: number } {
+  const count = (sql: string) => Number(store.db.prepare(sql).get()?.n ?? 0);
+  return {
+    sessions: count("SELECT count(*) AS n FROM own_sessions"),
+    chunks: count(`SELECT coalesce(sum(chunk_count), 0) AS n FROM index_state WHERE ${IS_OWN}`),
+    vectors: count("SELECT count(*) AS n FROM chunks WHERE embedder IS NOT NULL"),
+  };
 }
 
 /** Opens the index, brings it up to date where that is wanted and possible, and closes it after use. */
@@ -307,6 +335,16 @@ async function timesAsked({
   }));
 }
 
+/** Returns the projects of a store and the directories of its sessions. */
+function projectPaths(store: Store): string[] {
+  return store.db
+    .prepare(
+      "SELECT project AS path FROM sessions WHERE project IS NOT NULL UNION SELECT cwd FROM sessions WHERE cwd IS NOT NULL",
+    )
+    .all()
+    .map(({ path }) => String(path));
+}
+
 /** Prints what was done: about a file, an error, a command, or at a time. */
 async function answerDone(
   hits: readonly Hit[],
@@ -373,6 +411,13 @@ function located(hit: Hit, paths: Config["paths"]): Hit {
   // what the index holds of a session is more than its prompts
   const isMore = file !== undefined && !hasPromptsAlone(file);
   return isMore ? { ...hit, session: { ...session, file, sourceGone: false } } : hit;
+}
+
+/** Returns our copy of a session, by its path without the suffix; undefined without one. */
+function findCopy(paths: Paths, { agent, id }: SessionKey): string | undefined {
+  const place = archivePlace(paths, { agent, id });
+  if (statUnpacked(place)) return place;
+  return formerCopies(paths).find((copy) => copy.agent === agent && copy.id === id)?.file;
 }
 
 /** Returns how sessions are shown. */

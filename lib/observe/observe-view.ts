@@ -101,8 +101,6 @@ export function rawLines({ entries, ledger }: SessionMemoryState, style: LineSty
 
 type ShownLine = Pick<Entry, "line" | "at" | "kind" | "text">;
 
-export type Recalled = ReturnType<typeof recallObservation>;
-
 /**
  * Returns an observation, live or dropped, with its source lines; from the index where the host has deleted the transcript.
  *

@@ -8,7 +8,7 @@
 
 import { fit } from "../base/fit.ts";
 import { countPoints } from "../base/output.ts";
-import { counted, headed, OWN_LABEL, truncate } from "../base/text.ts";
+import { counted, truncate } from "../base/text.ts";
 import type { ObserveSettings } from "../config/config.ts";
 import type { Entry } from "../hosts/session.ts";
 import {
@@ -33,8 +33,6 @@ interface RenderOptions {
   /** Only what the next request needs beside a host's own summary: no files that were read, no empty or general notes. */
   isBrief?: boolean;
 }
-
-const LABEL = headed("Session Observations", OWN_LABEL);
 /** Enough of a request to recognise it, and of what is open to begin with: all of it is above. */
 const THREADS = { chars: 120, most: 12 };
 /** With a limit, each kind of note beside the observations gets at most this share of it. */
@@ -176,18 +174,6 @@ export function observationsToCome(ledger: Ledger): string | undefined {
   const open = openThreads(memory).length;
   const what = `${counted(memory.observations.length, "observation")}${open > 0 ? ` (${open} open)` : ""}`;
   return `session-memory adds ${what} of this conversation after the summary; they replace none of it.`;
-}
-
-/** Returns the notes for the model after a compaction, and how to look up more; undefined without any. */
-export function observationsAfterCompaction(
-  ledger: Ledger,
-  { maxChars, lookUp }: { maxChars: number; lookUp: string },
-): string | undefined {
-  const lead = `${LABEL}\n\n`;
-  const foot = `\n\n${lookUp}`;
-  const room = maxChars - lead.length - foot.length;
-  const rendered = renderObservations(ledger, { maxChars: room, isBrief: true });
-  return rendered && lead + rendered + foot;
 }
 
 /** Grows when `details` changes its meaning. */

@@ -103,26 +103,6 @@ export function readIndexedSessions(store: Store, ids: Iterable<string>): Map<st
   return new Map(rows.map(toIndexedSession).map((session) => [session.id, session]));
 }
 
-/** Returns the projects of a store and the directories of its sessions. */
-export function projectPaths(store: Store): string[] {
-  return store.db
-    .prepare(
-      "SELECT project AS path FROM sessions WHERE project IS NOT NULL UNION SELECT cwd FROM sessions WHERE cwd IS NOT NULL",
-    )
-    .all()
-    .map(({ path }) => String(path));
-}
-
-/** Returns how much the index holds of own sessions. */
-export function readIndexSize(store: Store): { sessions: number; chunks: number; vectors: number } {
-  const count = (sql: string) => Number(store.db.prepare(sql).get()?.n ?? 0);
-  return {
-    sessions: count("SELECT count(*) AS n FROM own_sessions"),
-    chunks: count(`SELECT coalesce(sum(chunk_count), 0) AS n FROM index_state WHERE ${IS_OWN}`),
-    vectors: count("SELECT count(*) AS n FROM chunks WHERE embedder IS NOT NULL"),
-  };
-}
-
 /** Returns the time of the oldest and of the newest chunk. */
 export function readCoveredTime({ db }: Store): { from: string; to: string } {
   const span = db.prepare("SELECT min(timestamp) AS first, max(timestamp) AS last FROM chunks").get();
@@ -138,21 +118,6 @@ export function uniquePrefix(store: Store, id: string, first = 0): string {
     if (find.all({ start, end: `${start}\u{10ffff}` }).length <= 1) return start;
   }
   return id;
-}
-
-/** Notes how long a search took. */
-export function logSearch(store: Store, { tookMs, results }: { tookMs: number; results: number }): void {
-  try {
-    // an index run holds the lock for up to half a second: the answer does not wait for its own note
-    store.db.exec("PRAGMA busy_timeout = 0");
-    store.db
-      .prepare("INSERT INTO searches (at, took_ms, results) VALUES ($at, $tookMs, $results)")
-      .run({ at: new Date().toISOString(), tookMs, results });
-  } catch {
-    // one number less for the average
-  } finally {
-    store.db.exec("PRAGMA busy_timeout = 10000");
-  }
 }
 
 /** Returns whether a transcript is gone, also where it was deleted since the index last looked. */

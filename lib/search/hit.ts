@@ -148,9 +148,6 @@ export function readLoss({ session }: Pick<Hit, "session">): Loss {
   };
 }
 
-/** One result, as `--json` prints it. */
-export type HitJson = ReturnType<typeof hitJson>;
-
 /** Returns a hit as `--json` prints it. */
 export function hitJson(hit: Hit, style: HitStyle) {
   const { session, rows, passage } = hit;

@@ -6,11 +6,9 @@ import { namesIn } from "../base/files.ts";
 import type { Paths } from "../config/config.ts";
 import type { Host } from "../hosts/host.ts";
 import { HOSTS } from "../hosts/hosts.ts";
-import { statUnpacked } from "../hosts/packed.ts";
-import type { SessionKey } from "../hosts/session.ts";
+
 import { toldCopies } from "./copy-list.ts";
 import {
-  archivePlace,
   type FindOptions,
   formerCopies,
   givenTranscripts,
@@ -49,13 +47,6 @@ export function archivedTranscripts(paths: Paths): TranscriptFile[] {
 export function storedTranscripts(paths: Paths): TranscriptFile[] {
   if (paths.transcripts.length > 0) return [];
   return firstOfEach(archivedTranscripts(paths).filter(({ archived }) => !archived));
-}
-
-/** Returns our copy of a session, by its path without the suffix; undefined without one. */
-export function findCopy(paths: Paths, { agent, id }: SessionKey): string | undefined {
-  const place = archivePlace(paths, { agent, id });
-  if (statUnpacked(place)) return place;
-  return formerCopies(paths).find((copy) => copy.agent === agent && copy.id === id)?.file;
 }
 
 /** Returns the databases and documents that a host keeps sessions in. */

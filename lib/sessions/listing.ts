@@ -7,7 +7,7 @@ import { basename, isAbsolute, join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { isDirectory, listEntries } from "../base/files.ts";
 import type { Line } from "../base/output.ts";
-import { alignColumns, countColumns, cutColumns, sayTime } from "../base/terminal.ts";
+import { countColumns, cutColumns, sayTime } from "../base/terminal.ts";
 import { compareText, oneLine, onMachine, projectName, quoted, shortId } from "../base/text.ts";
 import { formatMinute } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
@@ -180,6 +180,19 @@ export function listingColumns(rows: readonly string[][], columns: number): Line
     kind: "text",
     parts: [["time", time], ["name", title], ["faint", id], rest.join("")],
   }));
+}
+
+/** Lines up rows of cells by filling each up to the next column; the last cell of a row keeps its length. */
+function alignColumns(rows: readonly (readonly string[])[]): string[][] {
+  const widths: number[] = [];
+  for (const row of rows) {
+    for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, countColumns(cell));
+  }
+  return rows.map((row) =>
+    row.map((cell, i) =>
+      i === row.length - 1 ? cell : cell + " ".repeat((widths[i] ?? 0) - countColumns(cell) + 2),
+    ),
+  );
 }
 
 /** Returns the columns that the others leave for names. */

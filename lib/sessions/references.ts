@@ -219,11 +219,6 @@ export function isLikeName(reference: string, name: string): boolean {
   return likeness(pairs(foldName(reference)), foldName(name)) >= NEAR;
 }
 
-/** Returns whether a reference without quotes looks like a file's name: `README.md`. */
-export function isFileName({ written, name }: Reference): boolean {
-  return !/["“]/.test(written) && /\.\p{L}\w{0,5}$/u.test(name);
-}
-
 /** Scripts without spaces have no word boundaries: there a word counts at any position. */
 function holdsWord(name: string, word: string): boolean {
   if (!name.includes(word) || !isAscii(word)) return name.includes(word);

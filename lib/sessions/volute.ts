@@ -1,6 +1,6 @@
 /** Finds the named sessions of a Volute mind in the nearest `.volute` folder. Runs before every prompt: opens no transcript. */
 
-import { dirname, join, resolve, sep } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { changedMs, isDirectory, listEntries, readText, resolveRealPath, statPath } from "../base/files.ts";
 import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
 import type { Paths } from "../config/config.ts";
@@ -70,11 +70,6 @@ export function withVoluteAt<T extends Paths>(paths: T, directory: string): T {
   const folder = findVolute(directory);
   if (folder === undefined || isTaken(folder, paths.volute)) return paths;
   return { ...paths, volute: [...paths.volute, folder], visited: folder };
-}
-
-/** Returns whether only a command run in its folder knows a transcript. */
-export function isVisited({ file }: { file: string }, { visited }: Pick<Paths, "visited">): boolean {
-  return visited !== undefined && file.startsWith(visited + sep);
 }
 
 function findVolute(directory: string): string | undefined {

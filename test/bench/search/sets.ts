@@ -3,8 +3,8 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { resolvePaths } from "../../../lib/config/config.ts";
+import type { HitJson } from "../../../lib/history/session-search.ts";
 import type { Session } from "../../../lib/hosts/session.ts";
-import type { HitJson } from "../../../lib/search/hit.ts";
 import { listSessions, sessionAt } from "../../../lib/sessions/sessions.ts";
 
 const SHARED = resolve(import.meta.dir, "../../../../shared");
