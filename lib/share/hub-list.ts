@@ -59,7 +59,7 @@ export interface WantedSession extends SharedSession {
 /** The bytes that count as one chunk: at the hub one has half as many with its deeds, in a copy about as many. */
 export const WEIGHT_BYTES = 4096;
 
-const TABLES = `
+const TABLE = `
 CREATE TABLE IF NOT EXISTS hub_sessions (
   stored_id TEXT NOT NULL UNIQUE,
   owner TEXT NOT NULL,
@@ -74,23 +74,7 @@ CREATE TABLE IF NOT EXISTS hub_sessions (
   updated_at TEXT NOT NULL,
   chunks INTEGER NOT NULL,
   PRIMARY KEY (owner, agent, id)
-) STRICT;
--- rows of the hub that are not taken, and why
-CREATE TABLE IF NOT EXISTS hub_refused (
-  number TEXT PRIMARY KEY,
-  project TEXT NOT NULL,
-  origin TEXT NOT NULL,
-  session TEXT NOT NULL,
-  fault TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS hub_feeds (
-  project TEXT NOT NULL,
-  origin TEXT NOT NULL,
-  seq INTEGER NOT NULL,
-  count INTEGER NOT NULL,
-  sum TEXT NOT NULL,
-  PRIMARY KEY (project, origin)
-) STRICT, WITHOUT ROWID`;
+) STRICT`;
 
 /** Raised when what a pull writes means something else. */
 const FORMAT = 6;
@@ -100,7 +84,7 @@ export function openForPull(
   state: Store,
   { paths, settings: { redact, exclude } }: { paths: Paths; settings: Pick<Settings, "redact" | "exclude"> },
 ): HubList {
-  state.db.exec(TABLES);
+  state.db.exec(TABLE);
   const list = { db: state.db, copies: paths.copies };
   const rules = shortHash(JSON.stringify([FORMAT, exclude, redactionVersion(redact.extra)])).toString(36);
   if (readShareFact(state, "pull_rules") !== rules) removeAllPulled(list, paths);
@@ -121,7 +105,8 @@ export function withHubList<T>(paths: Paths, work: (list: HubList) => T): T | un
 export function removeAllPulled({ db }: HubList, paths: Paths): void {
   for (const file of pulledFiles({ ...paths, transcripts: [] })) removePulled(file);
   keepCopyList(paths);
-  db.exec("DELETE FROM hub_sessions; DELETE FROM hub_refused; DELETE FROM hub_feeds");
+  db.exec("DELETE FROM hub_sessions");
+  for (const name of ["feeds", "unread"] as const) writeShareFact({ db }, name, undefined);
 }
 
 /** Removes a copy, with what is beside it. */
@@ -154,12 +139,22 @@ export function heldSize(list: HubList, session: SharedSession): number {
   return Math.ceil(bytes.reduce((sum, size) => sum + size) / WEIGHT_BYTES);
 }
 
+/** A session of the hub that is not taken, by its id. */
+export interface UnreadSession extends Pick<SharedSession, "number" | "project" | "origin"> {
+  session: string;
+  /** The reason. */
+  fault: string;
+}
+
+/** Returns the sessions of the hub that were not taken. */
+export function readUnread({ db }: Pick<HubList, "db">): UnreadSession[] {
+  return JSON.parse(readShareFact({ db }, "unread") ?? "[]");
+}
+
 /** Returns the sessions of the hub that were not taken, each with why. */
 export function refusedSessions(paths: Paths): string[] {
-  const rows = withHubList(paths, ({ db }) =>
-    db.prepare("SELECT session, fault FROM hub_refused ORDER BY session").all(),
-  );
-  return (rows ?? []).map(({ session, fault }) => `${session} (${fault})`);
+  const unread = withHubList(paths, readUnread) ?? [];
+  return unread.map(({ session, fault }) => `${session} (${fault})`).sort();
 }
 
 /** Removes a session and its contents. */

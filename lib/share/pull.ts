@@ -26,13 +26,15 @@ import {
   heldSize,
   readHeldSeq,
   readShared,
+  readUnread,
   removeShared,
   type SharedSession,
+  type UnreadSession,
   type WantedSession,
 } from "./hub-list.ts";
 import { countSizes } from "./hub-pages.ts";
 import { fetchSessions, noteSize } from "./incoming.ts";
-import { likePatterns } from "./share-state.ts";
+import { likePatterns, readShareFact, writeShareFact } from "./share-state.ts";
 
 interface PullOptions {
   list: HubList;
@@ -93,8 +95,8 @@ async function updateList(hub: Hub, options: PullOptions): Promise<number> {
   const { list } = options;
   const scope = readScope(options);
   const now = await readHeads(hub, scope);
-  const known = list.db.prepare("SELECT project, origin, seq, count, sum FROM hub_feeds").all();
-  const before = new Map((known as unknown[] as Feed[]).map((feed) => [feedKey(feed), feed]));
+  const known: Feed[] = JSON.parse(readShareFact(list, "feeds") ?? "[]");
+  const before = new Map(known.map((feed) => [feedKey(feed), feed]));
   const changed = now.filter((feed) => !isSame(feed, before.get(feedKey(feed))));
   if (changed.length === 0 && now.length === before.size) return 0;
   const listed = changed.length === 0 ? [] : await listSharedSessions(hub, scope, changed, before);
@@ -114,7 +116,7 @@ async function updateList(hub: Hub, options: PullOptions): Promise<number> {
       removeShared(list, session);
     }
     noteListed(list, listed, (row) => !feeds.has(feedKey(row)) || whole.has(feedKey(row)));
-    writeFeeds(list, now);
+    writeShareFact(list, "feeds", JSON.stringify(now));
     return gone.length;
   });
 }
@@ -123,25 +125,18 @@ async function updateList(hub: Hub, options: PullOptions): Promise<number> {
 function noteListed(
   list: HubList,
   listed: readonly SharedSession[],
-  isPast: (row: { project: string; origin: string }) => boolean,
+  isPast: (session: UnreadSession) => boolean,
 ): void {
-  const { db } = list;
-  const drop = db.prepare("DELETE FROM hub_refused WHERE number = ?");
-  const refused = db.prepare("SELECT number, project, origin FROM hub_refused").all();
-  for (const { number, project, origin } of refused) {
-    if (isPast({ project: String(project), origin: String(origin) })) drop.run(String(number));
-  }
-  const refuse = db.prepare(
-    "INSERT OR REPLACE INTO hub_refused (number, project, origin, session, fault) VALUES (?, ?, ?, ?, ?)",
-  );
   const known = new Map(readShared(list).map((session) => [session.number, session]));
+  const numbers = new Set(listed.map(({ number }) => number));
+  const unread = readUnread(list).filter((session) => !isPast(session) && !numbers.has(session.number));
   // of two that come to one name the one that was there first stays
   for (const session of listed.toSorted((a, b) => a.number - b.number)) {
     const { number, project, origin, storedId } = session;
-    drop.run(`${number}`);
     const fault = session.fault ?? noteShared(list, session, known.get(number));
-    if (fault !== undefined) refuse.run(`${number}`, project, origin, oneLine(storedId, 100), fault);
+    if (fault !== undefined) unread.push({ number, project, origin, session: oneLine(storedId, 100), fault });
   }
+  writeShareFact(list, "unread", JSON.stringify(unread));
 }
 
 /**
@@ -173,15 +168,6 @@ function noteShared(
        updated_at = CASE WHEN seq = excluded.seq THEN min(updated_at, excluded.updated_at) ELSE excluded.updated_at END`,
   ).run(storedId, owner, machine, agent, id, number, origin, project, seq, updatedAt);
   return undefined;
-}
-
-/** Replaces all feeds. */
-function writeFeeds(list: HubList, feeds: readonly Feed[]): void {
-  list.db.exec("DELETE FROM hub_feeds");
-  const insert = list.db.prepare(
-    "INSERT INTO hub_feeds (project, origin, seq, count, sum) VALUES (?, ?, ?, ?, ?)",
-  );
-  for (const { project, origin, seq, count, sum } of feeds) insert.run(project, origin, seq, count, sum);
 }
 
 /** Reads the current state of each project and origin. */

@@ -34,6 +34,8 @@ type FactName =
   | "next_try"
   | "error"
   | "refused"
+  | "feeds"
+  | "unread"
   | "left";
 
 /** Returns this machine's name among several: the one in config.json, else its host name. */
@@ -54,13 +56,13 @@ export function ownOrigin(state: Store): string {
   return readShareFact(state, "origin") ?? "";
 }
 
-export function readShareFact(state: Store, name: FactName): string | undefined {
+export function readShareFact(state: Pick<Store, "db">, name: FactName): string | undefined {
   const row = state.db.prepare("SELECT value FROM share_facts WHERE name = ?").get(name);
   return row && String(row.value);
 }
 
 /** Sets a fact, or removes it when the value is undefined. */
-export function writeShareFact(state: Store, name: FactName, value: string | undefined): void {
+export function writeShareFact(state: Pick<Store, "db">, name: FactName, value: string | undefined): void {
   if (value === undefined) state.db.prepare("DELETE FROM share_facts WHERE name = ?").run(name);
   else state.db.prepare("INSERT OR REPLACE INTO share_facts (name, value) VALUES (?, ?)").run(name, value);
 }
