@@ -126,24 +126,25 @@ export async function relevanceTo(question: string, rows: readonly Row[]): Promi
     import("../search/rank.ts"),
   ]);
   const [{ terms } = { terms: [] }] = readQuestions([question]);
-  const holders = new Map(terms.map(({ stem }) => [stem, new Set<number>()]));
   // a call and its result are two texts of one row
-  const texts = rows.flatMap((row, of) =>
-    searchedTexts(row).map((text, i) => ({ of, text, isResult: i === 1 })),
+  const texts = rows.flatMap((row) =>
+    searchedTexts(row).map((text, i) => ({ row, text, weight: i === 1 ? RESULT_WEIGHT : 1 })),
   );
-  for (const [i, { found }] of makeMeasure(holders.keys())(texts.map(({ text }) => text)).entries())
-    for (const { stem } of found) holders.get(stem)?.add(i);
-  const own = texts.map(() => 0);
-  for (const { stem } of terms) {
-    const found = holders.get(stem) ?? new Set();
-    const worth = inverseFrequency(texts.length, found.size);
-    for (const i of found) own[i] = (own[i] ?? 0) + worth;
-  }
+  const measure = makeMeasure(terms.map(({ stem }) => stem));
+  const held = measure(texts.map(({ text }) => text)).map(
+    ({ found }) => new Set(found.map(({ stem }) => stem)),
+  );
+  const worth = new Map(
+    terms.map(({ stem }) => {
+      const count = held.filter((stems) => stems.has(stem)).length;
+      return [stem, inverseFrequency(texts.length, count)];
+    }),
+  );
+  const own = held.map((stems) => stems.values().reduce((sum, stem) => sum + (worth.get(stem) ?? 0), 0));
   const scores = new Map<Row, number>();
-  for (const [i, { of, isResult }] of texts.entries()) {
-    const row = rows[of] as Row;
+  for (const [i, { row, weight }] of texts.entries()) {
     const beside = NEIGHBOUR * Math.max(own[i - 1] ?? 0, own[i + 1] ?? 0);
-    const score = ((own[i] ?? 0) + beside) * (isResult ? RESULT_WEIGHT : 1);
+    const score = ((own[i] ?? 0) + beside) * weight;
     scores.set(row, Math.max(scores.get(row) ?? 0, score));
   }
   return (row) => scores.get(row) ?? 0;
