@@ -272,11 +272,10 @@ async function copyIdle(options: ArchiveOptions): Promise<void> {
   const { paths, settings, listed, isOver } = options;
   const { maxMb, agents } = settings.archive;
   const idle = Date.now() - IDLE_MS;
-  const isWanted = ({ id, agent, modifiedAt, archived, machine }: Session) =>
+  const isWanted = ({ agent, modifiedAt, archived, machine }: Session) =>
     !archived &&
     machine === undefined &&
     !findHost(agent)?.store && // it has a copy already
-    redact(id) === id && // a copy is named by it
     (agents.length === 0 || agents.includes(agent)) &&
     Date.parse(modifiedAt) < idle;
   const keptUntil = deletionTime(paths);
@@ -292,6 +291,7 @@ async function copyIdle(options: ArchiveOptions): Promise<void> {
     const file = archivePlace(paths, session);
     const copy = byFile.get(file);
     const isCurrent = copy !== undefined && isCopied(session, file, settings);
+    if (!isCurrent && redact(session.id) !== session.id) continue; // its id names the copy
     const bytes = isCurrent ? copy.bytes : Math.ceil((session.size + outputBytes(session)) * SHARE_MAX);
     if (used + bytes > maxMb * BYTES_PER_MB) {
       for (const each of copy ? filesOf([copy], paths) : []) removeCopy(each);
