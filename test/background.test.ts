@@ -3,8 +3,6 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { appendFileSync, mkdirSync, readFileSync, utimesSync } from "node:fs";
 import { reads } from "../lib/hosts/lines.ts";
-import { ledgerFile, readLedgerFile } from "../lib/observe/ledger.ts";
-import { foldLedger } from "../lib/observe/observations.ts";
 import { metaFile } from "../lib/sessions/meta.ts";
 import { chain, claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { serverPerFile } from "./support/fake-openai.ts";
@@ -44,24 +42,6 @@ async function run(args: string[], event: string): Promise<number> {
   expect(log.filter(({ ok }) => !ok)).toEqual([]);
   return log.findLast((logged) => logged.event === event).bytesRead;
 }
-
-test("a session observed turn by turn is observed whole: no line is left out", async () => {
-  const file = writeClaude(home, { id: ID, rows: "" });
-  let parent: string | null = null;
-  for (let number = 1; number <= 6; number++) {
-    const rows = chain(turn(number), parent);
-    appendFileSync(file, jsonl(rows));
-    parent = String(rows.at(-1)?.uuid);
-    await run(["--session", ID, "--file", file], "background.meta");
-  }
-  const { covered, coversTo, observations } = foldLedger(readLedgerFile(ledgerFile(home.paths, ID)).records);
-  expect(coversTo).toBeGreaterThan(60);
-  // Every row is covered up to the last one, and each prompt up to there is noted once.
-  const rows = readFileSync(file, "utf8").split("\n").slice(0, coversTo);
-  expect(rows.flatMap((_, index) => (covered.has(index + 1) ? [] : [index + 1]))).toEqual([]);
-  const prompts = rows.filter((row) => row.includes("fix login test")).length;
-  expect(observations.filter(({ text }) => text.startsWith("User: fix login test"))).toHaveLength(prompts);
-}, 30_000);
 
 test("a large transcript is read whole again only once it has grown by a thousandth", async () => {
   const context = { sessionId: ID, cwd: home.project };

@@ -68,60 +68,11 @@ function said(kind: "user" | "assistant", text: string, more: Partial<Entry> = {
   };
 }
 
-function called(name: string, target: string): Entry {
-  return { ...said("assistant", ""), kind: "tool", tool: { name, target, action: "other", paths: [] } };
-}
-
 function chunksOf(entries: Entry[], context: Partial<ChunkContext> = {}): Chunk[] {
   return chunkExchange(searchableRows(toRows(entries)), { ...CONTEXT, ...context });
 }
 
-function withLines(entries: Entry[], first: number): Entry[] {
-  return entries.map((entry, i) => ({ ...entry, line: first + i }));
-}
-
 describe("chunkExchange()", () => {
-  test("makes one chunk of a short exchange, with its header and rows", () => {
-    const entries = withLines(
-      [
-        said("user", "Why WAL? We decided on it because readers\nmust not block."),
-        called("Edit", "lib/store/store.ts"),
-        said("assistant", "Because the sqlite database is read by hooks."),
-      ],
-      7,
-    );
-    expect(chunksOf(entries, { firstIndex: 4, timezone: "Australia/Melbourne" })).toEqual([
-      {
-        index: 4,
-        at: "2026-02-05T10:30:00.000Z",
-        hasDecision: true,
-        hasAction: true,
-        content:
-          "User: Why WAL? We decided on it because readers\nmust not block.\nAssistant: Because the sqlite database is read by hooks.",
-        rows: [
-          {
-            ...{ line: 7, nth: 0, at: "2026-02-05T10:30:00.000Z", who: "user" },
-            text: "Why WAL? We decided on it because readers\nmust not block.",
-          },
-          {
-            ...{ line: 9, nth: 0, at: "2026-02-05T10:30:00.000Z", who: "assistant" },
-            text: "Because the sqlite database is read by hooks.",
-          },
-        ],
-        header: {
-          day: "February 5, 2026",
-          clock: "9:30 PM Melbourne time",
-          participants: "User and Assistant",
-          topics: ["database"],
-          speaker: "user",
-          subject: "Why WAL? We decided on it because readers must not block.",
-        },
-        tools: "Edit lib/store/store.ts",
-        tokens: expect.any(Number),
-      },
-    ]);
-  });
-
   test("cuts between messages, never inside one that fits", () => {
     const words = "The reader keeps its own snapshot of the log while the writer appends to it. "
       .repeat(8)

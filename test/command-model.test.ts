@@ -3,7 +3,6 @@ import { chmodSync, existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { loadConfig } from "../lib/config/config.ts";
-import { describeReceivers } from "../lib/health/receivers.ts";
 import { setHostAsModel } from "../lib/hosts/asked-host.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { readSpendToday } from "../lib/model/spend.ts";
@@ -59,15 +58,6 @@ describe("a program as a model", () => {
       usd: 0.002,
     });
     expect(spent()).toMatchObject({ calls: 1, usd: 0.002 });
-  });
-
-  test("is sent redacted text only", async () => {
-    using home = temporaryHome();
-    const { ask } = await modelOf(home, 'cat > "$OUT/prompt"; echo \'{"name": "gate"}\'');
-    await ask('DB_PASSWORD="violin-47-Harbour!"');
-    expect(readFileSync(join(home.root, "prompt"), "utf8")).toBe(
-      'Answer in JSON.\n\nDB_PASSWORD="[redacted:password]"',
-    );
   });
 
   test("runs in an empty folder, without what a session tells its children, with our hooks off", async () => {
@@ -245,19 +235,6 @@ describe("a program as a model", () => {
     const failure = await asked?.catch((error: unknown) => error);
     expect(failure).toMatchObject({ type: "MODEL_FAILED", message: expect.stringMatching(message) });
     expect(readSpendToday(config.paths.home).calls).toBe(calls);
-  });
-
-  test("is named among what receives texts", async () => {
-    using home = temporaryHome();
-    home.configure({ llm: { command: "claude" } });
-    const config = await loadConfig(home.env, home.root);
-    expect(config.settings.llm).toMatchObject({
-      command: ["claude"],
-      model: "claude",
-      timeoutMs: 60_000,
-      dailyCalls: 30,
-    });
-    expect(describeReceivers(config)).toBe("conversation to the program claude");
   });
 
   test.each([

@@ -2,11 +2,7 @@ import { expect, test } from "bun:test";
 import { defaultSettings } from "../lib/config/config.ts";
 import type { LedgerRecord } from "../lib/observe/observations.ts";
 import { observe } from "../lib/observe/observe.ts";
-import {
-  compactionSummary,
-  isCompactionDue,
-  renderObservations,
-} from "../lib/observe/render-observations.ts";
+import { compactionSummary, isCompactionDue } from "../lib/observe/render-observations.ts";
 import { answering, conversation, observing, randomTurn, type Turn } from "./support/conversation.ts";
 import { seeded } from "./support/random.ts";
 
@@ -26,40 +22,6 @@ const RULES = { ...defaultSettings().observe, rules: true };
 function options(records: LedgerRecord[] = [], more = {}) {
   return { ...observing(entries, { records, ...more }), keptIds: KEPT };
 }
-
-test("what was observed in the background is rendered at compaction without a model call", async () => {
-  const records: LedgerRecord[] = [];
-  await observe(
-    observing(entries.slice(0, 3), {
-      records,
-      complete: answering({
-        observations: [{ priority: "red", text: "Request: fix the login test", sources: [2] }],
-      }),
-    }),
-  );
-  const complete = answering(new Error("must not be called"));
-  const given = await compactionSummary(options(records, { complete }));
-  expect(given?.summary).toBe(renderObservations(records) as string);
-  expect(given?.details).toEqual({
-    schemaVersion: 1,
-    readFiles: [],
-    modifiedFiles: ["src/login.ts"],
-    observations: 1,
-    coversTo: 4,
-  });
-  expect(complete.requests).toHaveLength(0);
-});
-
-test("what is not yet covered is observed by the model at compaction, and the kept tail is not", async () => {
-  const records: LedgerRecord[] = [];
-  const complete = answering({
-    observations: [{ priority: "red", text: "Request: fix the login test", sources: [2] }],
-  });
-  const given = await compactionSummary(options(records, { complete }));
-  expect(given?.details.coversTo).toBe(4);
-  expect(complete.requests[0]?.prompt).not.toContain("now the docs");
-  expect(given?.ledger).toEqual(records);
-});
 
 test("an empty memory never replaces context (PR#39)", async () => {
   for (const complete of [undefined, answering({ observations: [] }), answering(new Error("stream error"))]) {

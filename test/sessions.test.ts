@@ -1,24 +1,14 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { appendFileSync, mkdirSync, utimesSync } from "node:fs";
+import { appendFileSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { listByLastRow } from "../lib/sessions/listing.ts";
 import { type ListOptions, listSessions, sessionAt } from "../lib/sessions/sessions.ts";
 import { claudeState, claudeUser } from "./support/claude.ts";
 import { codexMeta } from "./support/codex.ts";
-import { FIXTURES } from "./support/fixtures.ts";
-import {
-  homePerTest,
-  layFixtures,
-  OPENCLAW_SESSION,
-  type TemporaryHome,
-  write,
-  writeClaude,
-  writeCodex,
-  writePi,
-} from "./support/home.ts";
+import { homePerTest, type TemporaryHome, write, writeClaude, writePi } from "./support/home.ts";
 import { piHeader, piUser } from "./support/pi.ts";
 import { plainLine } from "./support/plain.ts";
-import { jsonl, type Row, uuidFrom } from "./support/rows.ts";
+import { jsonl, type Row } from "./support/rows.ts";
 
 const home = homePerTest();
 
@@ -44,57 +34,6 @@ function age(file: string, seconds: number): void {
   const time = Date.now() / 1000 - seconds;
   utimesSync(file, time, time);
 }
-
-test("listByLastRow() lists the fixtures of all agents, described", () => {
-  const { mind } = layFixtures(home);
-  const sessions = described({ subagents: true, cwd: mind });
-  const shown = sessions.map(({ agent, id, cwd, parentId, startedAt }) => [
-    agent,
-    id,
-    cwd,
-    parentId,
-    startedAt,
-  ]);
-  const { claude, pi, codex } = FIXTURES;
-  const row = (agent: string, fixture: { id: string; startedAt: string }, parentId?: string) => [
-    agent,
-    fixture.id,
-    home.project,
-    parentId,
-    fixture.startedAt,
-  ];
-  const expected = [
-    row("claude", claude.posting),
-    row("claude", claude.fork),
-    row("claude", claude.agent, claude.deploy.id),
-    row("claude", claude.login),
-    row("claude", claude.warmup, claude.login.id),
-    row("claude", claude.legacy),
-    ...Object.values(pi).map((fixture) => row("pi", fixture)),
-    row("pi", { id: OPENCLAW_SESSION, startedAt: pi.deploy.startedAt }),
-    ...Object.values(codex).map((fixture) => row("codex", fixture)),
-  ];
-  expect(shown.sort()).toEqual(expected.sort());
-});
-
-test("listByLastRow() leaves out files in which nothing was said", () => {
-  prompted(home, "talk");
-  writeClaude(home, {
-    id: "summary",
-    rows: [{ type: "summary", summary: "Other work", leafUuid: uuidFrom(1) }],
-  });
-  const snapshot = {
-    type: "file-history-snapshot",
-    messageId: uuidFrom(2),
-    snapshot: {},
-    isSnapshotUpdate: false,
-  };
-  writeClaude(home, { id: "snapshot", rows: [snapshot] });
-  writeClaude(home, { id: "empty", rows: "" });
-  writeClaude(home, { id: "binary", rows: "\u0000\u0001\u0002" });
-  expect(described().map(({ id }) => id)).toEqual(["talk"]);
-  expect(ids(home).sort()).toEqual(["binary", "empty", "snapshot", "summary", "talk"]);
-});
 
 test("listByLastRow() gives each session the time of its last dated row, whatever its file's", () => {
   const cwd = home.project;
@@ -126,40 +65,6 @@ test("listByLastRow() gives each session the time of its last dated row, whateve
   ]);
   expect(sessionAt(file, home.paths)?.updatedAt).toBe(day(2));
   expect(sessionAt(file)?.updatedAt).toBe(listed.find(({ id }) => id === "torn")?.modifiedAt);
-});
-
-test("listSessions() of a project takes its folders and worktrees, and nothing with a similar name", () => {
-  const { project } = home;
-  const worktree = join(home.root, "elsewhere");
-  const own = join(project, ".git", "worktrees", "elsewhere");
-  write(join(own, "commondir"), "../..\n");
-  write(join(own, "gitdir"), `${worktree}/.git\n`);
-  write(join(worktree, ".git"), `gitdir: ${own}\n`);
-  mkdirSync(join(project, "src"));
-  const inside = [project, join(project, "src"), worktree];
-  // Claude Code gives `shop-src` and `shop/src` the same folder.
-  const outside = [`${project}-src`, join(project, "..", "other"), home.root];
-  for (const cwd of [...inside, ...outside]) {
-    const mark = inside.includes(cwd) ? "in" : "out";
-    prompted(home, uuidFrom(`${mark} ${cwd}`), { cwd });
-    writePi(home, {
-      id: `${mark}-${uuidFrom(cwd)}`,
-      cwd,
-      rows: [piHeader({ id: `${mark}-${uuidFrom(cwd)}`, cwd })],
-    });
-    const id = uuidFrom(`codex ${mark} ${cwd}`);
-    writeCodex(home, { id, rows: [codexMeta({ id, cwd })] });
-  }
-  const expected = inside.flatMap((cwd) => [
-    uuidFrom(`in ${cwd}`),
-    `in-${uuidFrom(cwd)}`,
-    uuidFrom(`codex in ${cwd}`),
-  ]);
-  for (const from of inside) expect(ids(home, { project: from }).sort()).toEqual(expected.sort());
-  expect(ids(home, { project: ".", cwd: project }).sort()).toEqual(expected.sort());
-  expect(ids(home, { project: "shop" }).sort()).toEqual(expected.sort());
-  expect(ids(home, { project: "Shop" }).sort()).toEqual(expected.sort());
-  expect(ids(home, { project: "sho" })).toEqual([]);
 });
 
 test("listSessions() finds a session that was moved into the project while it ran", () => {

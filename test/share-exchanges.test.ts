@@ -9,7 +9,7 @@ import { contentHash, putTopics } from "../lib/index/session-rows.ts";
 import { readChunkTexts } from "../lib/index/stored-rows.ts";
 import { keepPaid, putPaidTopics } from "../lib/store/paid.ts";
 import { openStore } from "../lib/store/store.ts";
-import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
+import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { writeClaude } from "./support/home.ts";
 import { hasPostgres } from "./support/postgres.ts";
 import {
@@ -66,32 +66,6 @@ describe.skipIf(!hasPostgres())("an exchange", () => {
   };
   const said = (line: number, text: string, nth = 0) => ({ line, nth, at: "2026-02-12", who: "user", text });
   const RAW = "mallory@mallet:raw";
-
-  test("comes with its rows as the owner's index has them, and is cut into the same chunks", async () => {
-    using alice = sharer(postgres, { role: "alice", machine: "desk" });
-    using bob = sharer(postgres, { role: "bob", machine: "laptop" });
-    const row = { sessionId: uuid(1), cwd: alice.project };
-    const edit = { file_path: join(alice.project, "src/chest.ts"), old_string: "open", new_string: "closed" };
-    writeClaude(alice, {
-      id: uuid(1),
-      rows: [
-        claudeUser({ ...row, text: "what do the drawers hold" }),
-        ...claudeAssistant({ ...row, text: LONG, tools: [{ name: "Edit", id: "toolu_1", input: edit }] }),
-        claudeToolResult({ ...row, toolUseId: "toolu_1", content: "done" }),
-        ...claudeAssistant({ ...row, text: "That is all." }),
-      ],
-    });
-    await alice.share();
-    await bob.share();
-    expect(rowsIn(bob, `alice@desk:${uuid(1)}`)).toEqual([
-      "1.0 user: what do the drawers hold",
-      `2.0 assistant: ${LONG}`,
-      "3.0 tool: Edit src/chest.ts: done",
-      "5.0 assistant: That is all.",
-    ]);
-    expect(pulledWords(bob)[`alice@desk:${uuid(1)}`]).toEqual(wordsIn(alice)[uuid(1)] as string[]);
-    postgres.sql("DELETE FROM session_memory.sessions");
-  });
 
   test("keeps the topics that its owner's model gave, each with its chunk", async () => {
     using alice = sharer(postgres, { role: "alice", machine: "desk" });

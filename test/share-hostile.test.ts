@@ -6,16 +6,7 @@ import { join } from "node:path";
 import { readHeldSeq, readShared, withHubList } from "../lib/share/hub-list.ts";
 import { openStore } from "../lib/store/store.ts";
 import { hasPostgres } from "./support/postgres.ts";
-import {
-  createHub,
-  hubPerBlock,
-  PROJECT,
-  pulledWords,
-  type Sharer,
-  say,
-  sharer,
-  uuid,
-} from "./support/share.ts";
+import { hubPerBlock, PROJECT, pulledWords, type Sharer, say, sharer, uuid } from "./support/share.ts";
 
 const ORIGIN = "00000000-0000-4000-9000-000000000001";
 const CONSTRAINTS = ["origins_claims", "sessions_claims", "exchanges_claims"];
@@ -370,12 +361,5 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
       const { stderr } = await bob.run(command, ...args);
       expect(stderr).not.toMatch(/\bat .*\.ts:\d+/);
     }
-  });
-
-  test("meets a word on a hub whose tables are newer than this program", async () => {
-    const at = await createHub();
-    using bob = sharer(at, { role: "bob", machine: "laptop" });
-    at.sql("UPDATE session_memory.facts SET value = '99' WHERE name = 'version'");
-    expect((await bob.run("share")).stderr).toContain("its tables are version 99, this program knows 4");
   });
 });

@@ -183,17 +183,6 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
     ]);
   });
 
-  test("brings its summary into a prompt that mentions it", async () => {
-    const { stdout } = await bob.run("session-reference", 'as in @@"double refunds"', "--json");
-    const { references, text } = JSON.parse(stdout);
-    expect(references).toEqual([
-      { reference: '@@"double refunds"', outcome: "resolved", sessionId: `alice@desk:${ID}` },
-    ]);
-    expect(text).toContain("Refunds were booked twice");
-    expect(text).toContain("The ledger key was random; it is the refund's id now");
-    expect(text).toContain(`alice@desk:${ID}`);
-  });
-
   const search = async (...args: string[]) => {
     const { stdout, exitCode, stderr } = await bob.run("search", ...args);
     expect([exitCode, stderr.includes("error")]).toEqual([0, false]);

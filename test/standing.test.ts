@@ -284,15 +284,6 @@ describe("where no hook of Claude Code runs", () => {
     const messages = await host.emitToEach("before_agent_start", { prompt: "hello" });
     expect(messages.map((result) => Object(result).message?.content)).toContain(line);
   });
-
-  test("opencode's first prompt brings them", async () => {
-    home.configure({ activity: { welcome: false } });
-    const id = await session(4, [COMMIT]);
-    const start = { host: "opencode", moment: "start", session: "ses_1", cwd: home.project };
-    expect(JSON.parse((await home.hook("moment", start)).stdout)).toEqual({ context: ruled(id) });
-    const compaction = { ...start, moment: "compaction" };
-    expect(JSON.parse((await home.hook("moment", compaction)).stdout)).toEqual({ context: ruled(id) });
-  });
 });
 
 describe("by a model", () => {
