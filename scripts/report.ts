@@ -30,7 +30,7 @@ import type { Session } from "../lib/hosts/session.ts";
 import { findPlace } from "../lib/index/find-place.ts";
 import { foldLedger } from "../lib/observe/observations.ts";
 import { readSessionMemory } from "../lib/observe/observe-session.ts";
-import { readStanding, rulesOfAll, type StandingRule } from "../lib/observe/standing-rules.ts";
+import { type StandingRule, standingRules } from "../lib/observe/standing-rules.ts";
 import { pageName } from "../lib/report/html.ts";
 import {
   type LinkedPage,
@@ -87,7 +87,7 @@ async function main(run: ReportRun): Promise<void> {
     throw usageError("Cannot use --since with one session", "leave it out, or use --project or --all");
   }
   const { timezone, participants } = settings;
-  const standing = await rulesOfAll(readStanding(paths), paths);
+  const standing = await standingRules(paths);
   const options = { paths, settings, timezone, participants, rules, standing };
   if (reference === undefined) await reportMany(run, options);
   else await reportOne(run, reference, options);

@@ -17,15 +17,10 @@ import {
   formatPlace,
   holds,
   keptLine,
-  readStanding,
-  readStandingFor,
-  rulesOfAll,
   type StandingRule,
-  type StoredStanding,
-  toSession,
+  standingRules,
   WORDS,
 } from "../lib/observe/standing-rules.ts";
-import { projectCalled } from "../lib/search/own-project.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { listSessions, projectDirectory } from "../lib/sessions/sessions.ts";
 import { readActiveBranch } from "../lib/transcripts/tree.ts";
@@ -58,10 +53,12 @@ const SCRIPT = {
 type RulesRun = Run<typeof SCRIPT.flags>;
 
 async function main(run: RulesRun): Promise<void> {
-  const { values, paths, settings, show } = run;
+  const { values, paths, settings, cwd, show } = run;
   refuseTogether(values, "add", "drop", "markdown");
   if (values.add !== undefined) return await add(run, values.add);
-  const found = await rulesOfAll(await storedFor(run), paths);
+  const { project: called } = values;
+  const directory = projectDirectory({ project: called, cwd });
+  const found = await standingRules(paths, { directory, called });
   if (values.drop !== undefined) return drop(run, found, values.drop);
   if (found.length === 0) note("no standing rules yet");
   const lines = values.markdown ? markdown(found) : listing(found, settings.timezone);
@@ -112,17 +109,6 @@ function notKept(words: string, callers: readonly { session: Session }[]): Sessi
       hint: "give the user's own words as they stand in the message",
     },
   );
-}
-
-/** Reads the marks of the project that is asked for, else all. */
-async function storedFor({ values, paths, cwd }: RulesRun): Promise<StoredStanding> {
-  const { project } = values;
-  const directory = projectDirectory({ project, cwd });
-  if (directory !== undefined) return await readStandingFor(directory, paths);
-  const { marks, ends } = readStanding(paths);
-  if (project === undefined) return { marks, ends };
-  const isCalled = projectCalled(project, paths);
-  return { marks: marks.filter((mark) => isCalled(toSession(mark))), ends };
 }
 
 function drop({ paths, show }: RulesRun, found: readonly StandingRule[], id: string): void {

@@ -59,17 +59,11 @@ export interface StandingRule {
 
 type End = Pick<StandingMark, "sessionId" | "line" | "words" | "at">;
 
-/** The stored marks and ends of a project, or of all. */
-export interface StoredStanding {
-  marks: StandingMark[];
-  ends: End[];
-}
-
-/** Reads what is stored. */
-export function readStanding(paths: PathsWithRules): StoredStanding {
-  const read = ({ db }: Store): StoredStanding => {
+/** Reads the marks and ends that are stored. */
+export function readStanding(paths: Pick<PathsWithRules, "state">): { marks: StandingMark[]; ends: End[] } {
+  const read = ({ db }: Store) => {
     const rows = <Row>(sql: string) => db.prepare(sql).all() as unknown as Row[];
-    return { marks: rows(`${MARKS} WHERE kind <> 'repeat'`), ends: rows(ENDS) };
+    return { marks: rows<StandingMark>(`${MARKS} WHERE kind <> 'repeat'`), ends: rows<End>(ENDS) };
   };
   return withExistingState(paths, read) ?? { marks: [], ends: [] };
 }
@@ -79,22 +73,8 @@ const MARKS =
   "SELECT agent, session_id AS sessionId, id, line, at, project, cwd, file, words, marked_by AS by, kind, names FROM standing_marks";
 const ENDS = "SELECT session_id AS sessionId, line, words, at FROM standing_ends";
 
-/** Reads what is stored of a directory's project, wherever its folder was then. */
-export async function readStandingFor(directory: string, paths: PathsWithRules): Promise<StoredStanding> {
-  const { marks, ends } = readStanding(paths);
-  if (marks.length === 0) return { marks, ends };
-  const { matchProject } = await import("../search/own-project.ts");
-  const isOf = matchProject(directory, paths);
-  return { marks: marks.filter((mark) => isOf(toSession(mark))), ends };
-}
-
-/** Returns the session of a mark as those of an index are looked up. */
-export function toSession({ sessionId: id, file, cwd, project }: StandingMark) {
-  return { id, file, cwd, project, parentId: undefined };
-}
-
 /** Returns the rules of one project's marks: the ones in force first, the newest of them first. */
-function makeRules({ marks, ends }: StoredStanding): StandingRule[] {
+function makeRules(marks: readonly StandingMark[], ends: readonly End[]): StandingRule[] {
   const rules: StandingRule[] = [];
   for (const mark of marks.toSorted((a, b) => (a.at === b.at ? a.line - b.line : a.at < b.at ? -1 : 1))) {
     const named = mark.names.split(" ");
@@ -122,39 +102,47 @@ function foldWords(words: string): string {
     .trim();
 }
 
-/** Returns the rules of every project, without those of sessions and of texts that are kept out. */
-export async function rulesOfAll(
-  { marks, ends }: StoredStanding,
+/** A project: by a directory in it, or as it is called. */
+interface Project {
+  directory?: string | undefined;
+  called?: string | undefined;
+}
+
+/** Returns the rules of one project, wherever its folder was then, or of all; without those of sessions and of texts that are kept out. */
+export async function standingRules(
   paths: PathsWithRules,
+  { directory, called }: Project = {},
 ): Promise<StandingRule[]> {
+  const { marks, ends } = readStanding(paths);
   if (marks.length === 0) return [];
-  const shown = await visibleMarks(marks, paths);
-  const { lookUpProjectNames } = await import("../search/own-project.ts");
+  const [{ lookUpProjectNames, matchProject, projectCalled }, { currentExclusion }] = await Promise.all([
+    import("../search/own-project.ts"),
+    import("../sessions/gate.ts"),
+  ]);
+  const { admits, hasText } = currentExclusion({ paths, settings: paths.rules });
   const namesOf = lookUpProjectNames(paths);
+  const isAsked =
+    directory !== undefined ? matchProject(directory, paths) : called && projectCalled(called, paths);
   const projects: { names: Set<string>; marks: StandingMark[] }[] = [];
-  for (const mark of shown) {
-    const names = namesOf(toSession(mark));
-    const project = projects.find((each) => names.some((name) => each.names.has(name)));
-    if (!project) projects.push({ names: new Set(names), marks: [mark] });
+  for (const mark of marks) {
+    const { sessionId: id, file, cwd, project, words } = mark;
+    const session = { id, file, cwd, project, parentId: undefined };
+    if (isAsked && !isAsked(session)) continue;
+    if (hasText(words) || !admits({ id, cwd, project })) continue;
+    const names = namesOf(session);
+    const known = projects.find((each) => names.some((name) => each.names.has(name)));
+    if (!known) projects.push({ names: new Set(names), marks: [mark] });
     else {
-      project.marks.push(mark);
-      for (const name of names) project.names.add(name);
+      known.marks.push(mark);
+      for (const name of names) known.names.add(name);
     }
   }
-  return projects.flatMap((project) => makeRules({ marks: project.marks, ends }));
+  return projects.flatMap((project) => makeRules(project.marks, ends));
 }
 
-/** Returns the rules that hold in a directory's project, without those of sessions and of texts that are kept out. */
+/** Returns the rules that hold in a directory's project. */
 export async function rulesHolding(directory: string, paths: PathsWithRules): Promise<StandingRule[]> {
-  return (await rulesOfAll(await readStandingFor(directory, paths), paths)).filter(holds);
-}
-
-async function visibleMarks(marks: readonly StandingMark[], paths: PathsWithRules): Promise<StandingMark[]> {
-  const { currentExclusion } = await import("../sessions/gate.ts");
-  const { admits, hasText } = currentExclusion({ paths, settings: paths.rules });
-  return marks.filter(
-    ({ sessionId: id, cwd, project, words }) => !hasText(words) && admits({ id, cwd, project }),
-  );
+  return (await standingRules(paths, { directory })).filter(holds);
 }
 
 /** Returns whether a rule is in force. */
