@@ -31,7 +31,6 @@ import type { Session } from "../lib/hosts/session.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { pricePlan } from "../lib/model/spend.ts";
 import { ledgersHeld, parseChanges, setObserveSettings } from "../lib/observe/ledger.ts";
-import { foldLedger } from "../lib/observe/observations.ts";
 import type { ObserveOutcome } from "../lib/observe/observe.ts";
 import {
   observeSession,
@@ -45,12 +44,12 @@ import {
 import {
   type ObservationStatus,
   observationStatus,
-  rawLines,
   recallObservation,
   statusText,
+  viewLines,
 } from "../lib/observe/observe-view.ts";
 import type { ReflectOutcome } from "../lib/observe/reflect.ts";
-import { observationLines, renderObservations } from "../lib/observe/render-observations.ts";
+import { renderObservations } from "../lib/observe/render-observations.ts";
 import { readTheirs, sharedBy } from "../lib/sessions/pulled.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 
@@ -194,17 +193,15 @@ function fitLines(text: string, maxChars = Number.POSITIVE_INFINITY): string {
 }
 
 /** Performs the actions that only read. */
-function look(input: Input, state: SessionMemoryState, context: SessionContext): Partial<Output> {
+function look(input: Input, state: SessionMemoryState, { settings }: SessionContext): Partial<Output> {
   const { render, status, view, recall: id, dump, lines, maxChars } = input;
   const { ledger, skipped } = state;
-  const style = context.settings;
   if (skipped > 0) warn(`${skipped} damaged lines in the ledger skipped`);
-  const viewed = view === "obs" ? observationLines(foldLedger(ledger)) : view && rawLines(state, style);
   return {
     ...(render && { rendered: renderObservations(ledger, { maxChars }) ?? null }),
-    ...(status && { status: observationStatus(state, context) }),
-    ...(viewed && { view: viewed.slice(-lines) }),
-    ...(id !== undefined && { recalled: recallObservation(state, { ...style, id, paths: context.paths }) }),
+    ...(status && { status: observationStatus(state, settings.llm?.model ?? "rules") }),
+    ...(view && { view: viewLines(state, [view], settings).slice(-lines) }),
+    ...(id !== undefined && { recalled: recallObservation(state, id, settings) }),
     ...(dump && { records: ledger }),
   };
 }

@@ -35,11 +35,11 @@ const COMMANDS: readonly Command[] = [
     name: "obs-memory-status",
     description: "Observations: tokens, thresholds, mode, what is covered",
     async run({ state, context }) {
-      const { memory, canObserve } = await requireObserving(state, context);
+      const memory = await requireObserving(state, context);
       const { observationStatus, statusText } = await import("../../lib/observe/observe-view.ts");
       const none = `none: observe.model is ${memory.settings.model}`;
-      const observer = observingModel(state.config, context)?.name ?? (canObserve ? "rules" : none);
-      return statusText(observationStatus(memory, state.config, observer));
+      const observer = observingModel(state.config, context)?.name ?? (memory.canObserve ? "rules" : none);
+      return statusText(observationStatus(memory, observer));
     },
   },
   {
@@ -73,8 +73,8 @@ const COMMANDS: readonly Command[] = [
     name: "obs-dump",
     description: "The ledger's records as JSON lines",
     async run({ state, context }) {
-      const { memory } = await requireObserving(state, context);
-      return memory.ledger.map((record) => JSON.stringify(record)).join("\n") || "no records yet";
+      const { ledger } = await requireObserving(state, context);
+      return ledger.map((record) => JSON.stringify(record)).join("\n") || "no records yet";
     },
   },
   {
@@ -131,8 +131,8 @@ async function whenIdle(
   await context.waitForIdle();
   const { runSteps } = await import("../../lib/observe/observe-session.ts");
   const observe = async () => {
-    const { memory, how } = await requireObserving(state, context);
-    return await work((steps) => runSteps({ ...memory, ...how, ...steps }));
+    const memory = await requireObserving(state, context);
+    return await work((steps) => runSteps({ ...memory, ...steps }));
   };
   return (await exclusively(state, observe)) ?? "";
 }
@@ -145,20 +145,17 @@ async function changeSettings({ config }: PiState, changes: Record<string, strin
 }
 
 async function viewObservations({ state, words, context }: Called): Promise<string> {
-  const { memory } = await requireObserving(state, context);
+  const memory = await requireObserving(state, context);
   const lines = Number(words.find((word) => /^\d+$/.test(word)) ?? VIEW_LINES);
-  const { observationLines } = await import("../../lib/observe/render-observations.ts");
-  const { foldLedger } = await import("../../lib/observe/observations.ts");
-  const { rawLines } = await import("../../lib/observe/observe-view.ts");
-  const observations =
-    words.includes("raw") && !words.includes("obs") ? [] : observationLines(foldLedger(memory.ledger));
-  const raw = words.includes("raw") ? rawLines(memory, state.config.settings) : [];
-  return [...observations, ...raw].slice(-lines).join("\n") || "nothing observed yet";
+  const { viewLines } = await import("../../lib/observe/observe-view.ts");
+  const views = words.includes("raw") ? words : ["obs"];
+  const viewed = viewLines(memory, views, state.config.settings);
+  return viewed.slice(-lines).join("\n") || "nothing observed yet";
 }
 
 async function requireObserving(state: PiState, context: PiContext) {
-  const job = await readForObserving(state, context);
-  if (job) return job;
+  const memory = await readForObserving(state, context);
+  if (memory) return memory;
   throw new SessionMemoryError("NOT_FOUND", "Cannot look at this session: it is not kept in a file");
 }
 
@@ -236,10 +233,9 @@ async function askSession({ input, context, signal, state: { config } }: Asked):
 }
 
 async function recall({ input, context, state }: Asked): Promise<string> {
-  const { memory } = await requireObserving(state, context);
+  const memory = await requireObserving(state, context);
   const { recallObservation } = await import("../../lib/observe/observe-view.ts");
-  const id = stringOf(input.id) ?? "";
-  return recallObservation(memory, { ...state.config.settings, id, paths: state.config.paths }).text;
+  return recallObservation(memory, stringOf(input.id) ?? "", state.config.settings).text;
 }
 
 const TEXT = { type: "string" };

@@ -64,11 +64,10 @@ function announceOnce(announced: Set<string>, state: PiState, context: PiContext
  * it was interrupted and should run again soon.
  */
 async function takeSteps(state: PiState, context: PiContext): Promise<number | undefined> {
-  const job = await readForObserving(state, context);
-  if (!job?.canObserve) return 0;
+  const memory = await readForObserving(state, context);
+  if (!memory?.canObserve) return 0;
   const { runSteps } = await import("../../lib/observe/observe-session.ts");
   const { isCompactionDue } = await import("../../lib/observe/render-observations.ts");
-  const { memory, how } = job;
   const raw = await rawInContext(context, memory.entries);
   // A compaction or a command waits for the current step, not for all that are due.
   const shouldStop = () => state.observer.waiting > 0 || state.abort.signal.aborted;
@@ -76,12 +75,11 @@ async function takeSteps(state: PiState, context: PiContext): Promise<number | u
   state.observer.step = step;
   const { status, observed, reflected } = await runSteps({
     ...memory,
-    ...how,
     when: "due",
     signal: AbortSignal.any([state.abort.signal, step.signal]),
     shouldStop,
     async append(record) {
-      how.append(record);
+      memory.append(record);
       await new Promise((resolve) => setTimeout(resolve)); // rules never yield by themselves, and the user is typing
     },
     async onObserved(observed) {
@@ -158,13 +156,15 @@ export async function readForObserving(state: PiState, context: PiContext) {
   // From pi's own leaf: when two instances write one file, its last row may be the other's.
   const leafId = context.sessionManager.getLeafId() ?? undefined;
   const memory = readSessionMemory(session, { paths, settings, leafId });
-  const how = {
-    complete: observingModel(config, context)?.complete,
+  const complete = observingModel(config, context)?.complete;
+  return {
+    ...memory,
+    complete,
+    canObserve: complete !== undefined || memory.settings.rules,
     signal: state.abort.signal,
     append: (record: LedgerRecord) => state.pi.appendEntry(LEDGER_ENTRY_TYPE, record),
     rowIds: true,
   };
-  return { memory, how, canObserve: how.complete !== undefined || memory.settings.rules };
 }
 
 /** Counts the tokens of the rows that the model sees unchanged. */
@@ -226,13 +226,12 @@ async function makeSummary(state: PiState, context: PiContext, { leftIds, ...rep
   if (state.observer.waiting > 0 || state.pending.size > 0) say("compaction: waiting for the observer");
   const work = async () => {
     clearTimeout(stopStep);
-    const job = await readForObserving(state, context);
-    const start = leftIds && job?.memory.entries.find(({ id = "" }) => leftIds.has(id));
-    if (!job || (leftIds && !start)) return undefined;
+    const memory = await readForObserving(state, context);
+    const start = leftIds && memory?.entries.find(({ id = "" }) => leftIds.has(id));
+    if (!memory || (leftIds && !start)) return undefined;
     const { compactionSummary } = await import("../../lib/observe/render-observations.ts");
     const made = await compactionSummary({
-      ...job.memory,
-      ...job.how,
+      ...memory,
       ...replaced,
       timeoutMs: Math.max(1, end - Date.now()),
       afterLine: start ? start.line - 1 : undefined,

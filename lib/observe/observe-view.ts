@@ -23,19 +23,18 @@ import {
   uncovered,
 } from "./observations.ts";
 import { rawTokens } from "./observe.ts";
-import type { SessionContext, SessionMemoryState } from "./observe-session.ts";
+import type { SessionMemoryState } from "./observe-session.ts";
+import { observationLines } from "./render-observations.ts";
 
 /** Characters of one line of conversation. */
 const LINE_CHARS = 2000;
 
 export type ObservationStatus = ReturnType<typeof observationStatus>;
 
-/** Returns the state of a session's memory. */
+/** Returns the state of a session's memory; the observer is a model, `rules`, or why nothing observes: `none: …`. */
 export function observationStatus(
-  { entries, ledger, settings, session }: SessionMemoryState,
-  { paths, settings: { llm } }: SessionContext,
-  /** The model, `rules`, or why nothing observes: `none: …`. */
-  observer: string = llm?.model ?? "rules",
+  { entries, ledger, settings, session, paths }: SessionMemoryState,
+  observer: string,
 ) {
   const memory = foldLedger(ledger);
   const pending = uncovered(entries, memory);
@@ -94,9 +93,18 @@ interface LineStyle {
   participants?: Participants | undefined;
 }
 
-/** Returns the conversation that is not yet observed, one line per message, call or result. */
-export function rawLines({ entries, ledger }: SessionMemoryState, style: LineStyle): string[] {
-  return uncovered(entries, foldLedger(ledger)).map((entry) => entryLine(entry, style));
+/** Returns the observations (`obs`), and the conversation that is not yet observed (`raw`), a line per message, call or result. */
+export function viewLines(
+  { entries, ledger }: SessionMemoryState,
+  views: readonly string[],
+  style: LineStyle,
+): string[] {
+  const memory = foldLedger(ledger);
+  const raw = views.includes("raw") ? uncovered(entries, memory) : [];
+  return [
+    ...(views.includes("obs") ? observationLines(memory) : []),
+    ...raw.map((entry) => entryLine(entry, style)),
+  ];
 }
 
 type ShownLine = Pick<Entry, "line" | "at" | "kind" | "text">;
@@ -107,8 +115,9 @@ type ShownLine = Pick<Entry, "line" | "at" | "kind" | "text">;
  * @throws {SessionMemoryError} `NOT_FOUND`.
  */
 export function recallObservation(
-  { entries: read, ledger, session }: SessionMemoryState,
-  { id, paths, ...style }: LineStyle & { id: string; paths: PathsWithRules },
+  { entries: read, ledger, session, paths }: SessionMemoryState,
+  id: string,
+  style: LineStyle,
 ) {
   const { file } = session;
   const observation = foldLedger(ledger).history.get(id.replace(/^\[|\]$/g, ""));
