@@ -175,7 +175,7 @@ export function isAllIndexed(store: Store, paths: Paths, { exclude }: Settings):
   const read = filesAsRead(store);
   return findTranscripts(paths, { subagents: true }).every(({ file, id, ephemeral }) => {
     const stat = ephemeral ? undefined : statUnpacked(file);
-    if (!stat || read.has(`${stat.size} ${changedAt(stat)} ${file}`)) return true;
+    if (!stat || read.get(file) === `${stat.size} ${changedAt(stat)}`) return true;
     return isHeldWhole(store, { file, id });
   });
 }
@@ -210,7 +210,7 @@ export function findChanged(
   const gone = new Set(marked.map(({ file }) => String(file)));
   return sessions.filter(
     ({ id, size, modifiedAt, file }) =>
-      (!read.has(`${size} ${modifiedAt} ${file}`) || gone.has(file)) && !isHeldWhole(store, { file, id }),
+      (read.get(file) !== `${size} ${modifiedAt}` || gone.has(file)) && !isHeldWhole(store, { file, id }),
   );
 }
 
@@ -232,10 +232,8 @@ export function markSources({ db }: Store, listed: readonly Session[]): number {
   return sessions.filter(({ isGone }) => isGone).length;
 }
 
-/** Returns size, time and path of each file as it was read to its end, in one text each. */
-function filesAsRead(store: Store): ReadonlySet<string> {
-  const rows = store.db.prepare(
-    "SELECT size || ' ' || modified || ' ' || file_path AS item FROM index_state",
-  );
-  return new Set(rows.all().map(({ item }) => String(item)));
+/** Returns the size and time of each file as it was read to its end, in one text. */
+function filesAsRead(store: Store): ReadonlyMap<string, string> {
+  const rows = store.db.prepare("SELECT file_path, size || ' ' || modified AS state FROM index_state").all();
+  return new Map(rows.map(({ file_path, state }) => [String(file_path), String(state)]));
 }
