@@ -8,7 +8,6 @@
  * @module
  */
 
-import { setImmediate } from "node:timers/promises";
 import { updateArchive } from "../lib/archive/archive.ts";
 import { describeError } from "../lib/base/errors.ts";
 import { logEvent } from "../lib/base/output.ts";
@@ -131,7 +130,7 @@ async function archive(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const rest = async () => {
-    await setImmediate(); // a signal gets its turn
+    await new Promise((resolve) => setImmediate(resolve)); // a signal gets its turn
     signal?.throwIfAborted();
   };
   try {

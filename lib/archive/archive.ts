@@ -227,10 +227,10 @@ function isUnused(file: string): boolean {
 /** Writes copies anew that were made under other rules and whose transcript is gone. */
 async function rewriteAlone({ paths, settings, isOver, rest }: ArchiveOptions): Promise<void> {
   const rules = readRules(paths.rules);
-  const version = rulesVersion(settings);
   const alone = findCopies(paths).filter(({ isThere }) => !isThere);
   for (const file of filesOf(alone, paths)) {
     if (isOver?.()) return;
+    const version = rulesVersion(settings);
     if ((readNote(file) ?? { rules: version }).rules === version) continue;
     await withLock(copiesLock(paths), LOCK_WAIT_MS, () => rewrite(file, { rules, version, rest }));
   }

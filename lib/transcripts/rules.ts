@@ -117,11 +117,11 @@ function compileExclusion(exclude: Exclude, extra: readonly string[]): SessionEx
     id !== undefined &&
     (names.has(id) || (UUID.test(id) && beginnings.some((beginning) => id.startsWith(beginning))));
   return {
-    hasSession(session) {
-      const { id, parentId } = session;
+    hasSession({ id, parentId, name, cwd, project }) {
+      if (names.size + placeTests.length === 0) return false;
       if ([id, ...sharedIds(id), parentId].some((each) => hasId(each?.toLowerCase()))) return true;
-      if (session.name !== undefined && names.has(session.name.toLowerCase())) return true;
-      const places = [session.cwd, session.project].filter((place) => place !== undefined);
+      if (name !== undefined && names.has(name.toLowerCase())) return true;
+      const places = [cwd, project].filter((place) => place !== undefined);
       return placeTests.some((isOfProject) => places.some(isOfProject));
     },
     needsProject: projects.length > 0,
