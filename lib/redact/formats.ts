@@ -58,15 +58,13 @@ slack-webhook services/ workflows/ triggers/ T[A-Z0-9]{6,14}/[A-Z0-9]{6,14}/[\w/
 discord-webhook webhooks/ \d{15,21}/[\w-]{40,}
 `;
 
-type Shape = [kind: string, parts: string[], pattern: RegExp];
+type Shape = [kind: string, part: string, pattern: RegExp];
 
 /** Reads rows of a kind, what each such secret contains (one of several), and its pattern; a group is the secret itself. */
 function readShapes(rows: string): Shape[] {
-  return [...rows.matchAll(/^(\S+) (\S+) (.+)$/gm)].map(([, kind = "", parts = "", pattern = ""]) => [
-    kind,
-    parts.split("|"),
-    new RegExp(pattern, "dg"),
-  ]);
+  return [...rows.matchAll(/^(\S+) (\S+) (.+)$/gm)].flatMap(([, kind = "", parts = "", pattern = ""]) =>
+    parts.split("|").map((part): Shape => [kind, part, new RegExp(pattern, "dg")]),
+  );
 }
 
 /** Shapes within a run that are known by something in their middle. */
@@ -84,8 +82,8 @@ password-hash * (?<![\w*/])\*[0-9A-F]{40}(?!\w)
 export const SPACED = readShapes(String.raw`
 card 1 (?<![\d.-])[3-6]\d{3}(?:(?: \d{4}){3}|(?:-\d{4}){3})(?![\d.-])
 password :543|:6432:|:*: (?<![\w.*-])[\w.*-]{1,100}:(?:543\d|6432|\*):[\w*-]{1,60}:[\w-]{1,60}:((?:[^:\s"'\\]|\\.){3,100})(?=["',}\]]{0,4}[ \t]*(?:\n|$))
-password @tcp(|@unix( (?<![\w:/.-])[\w.-]{1,60}:([^\s"'@:[\]${"`"}]{3,100})@(?:tcp|unix)\(
-password :thin: :thin:[\w.-]{1,60}\/([^\s"'@/[\]${"`"}]{3,100})@
+password @tcp(|@unix( (?<![\w:/.-])[\w.-]{1,60}:([^\s"'@:[\]\x60]{3,100})@(?:tcp|unix)\(
+password :thin: :thin:[\w.-]{1,60}\/([^\s"'@/[\]\x60]{3,100})@
 `);
 
 interface Format {
@@ -128,12 +126,12 @@ export function findFormat(text: string, at: number, found: ReportSecret): numbe
 }
 
 /** Reports the secrets of some shapes in a part of a text. */
-export function findShapes(shapes: readonly Shape[], part: string, from: number, found: ReportSecret): void {
-  for (const [kind, parts, pattern] of shapes) {
-    if (!parts.some((each) => part.includes(each))) continue;
-    for (const { indices } of part.matchAll(pattern)) {
+export function findShapes(shapes: readonly Shape[], text: string, from: number, found: ReportSecret): void {
+  for (const [kind, known, pattern] of shapes) {
+    if (!text.includes(known)) continue;
+    for (const { indices } of text.matchAll(pattern)) {
       const [start, end] = indices?.[1] ?? indices?.[0] ?? [0, 0];
-      const value = part.slice(start, end);
+      const value = text.slice(start, end);
       if (kind === "card" ? isLuhn(value.replace(/\D/g, "")) : !isTemplate(value))
         found(from + start, from + end, kind);
     }

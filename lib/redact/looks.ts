@@ -39,16 +39,17 @@ export const isUuid = (text: string): boolean => UUID.test(text);
 export const isHex = (text: string): boolean => HEX.test(text);
 
 /** Looks of a value: not one, words, letters of no word, letters mixed with digits or signs, a hash or id, random. */
-export const LOOK = { NONE: 0, WORD: 1, SCRAMBLED: 2, MIXED: 3, HASH: 4, RANDOM: 5 };
+export const LOOKS = ["none", "word", "scrambled", "mixed", "hash", "random"] as const;
+export type Look = (typeof LOOKS)[number];
 
-export function lookAt(value: string, isQuoted = false): number {
-  if (value.length < 4 || isStandIn(value, isQuoted) || /^[\d.,_-]+$/.test(value)) return LOOK.NONE;
-  if (UUID.test(value) || (HEX.test(value) && value.length >= HASH_MIN)) return LOOK.HASH;
-  if (looksRandom(value)) return LOOK.RANDOM;
-  if (PLACEHOLDER_WORD.test(value) || ALGORITHM.test(value)) return LOOK.NONE;
-  if (isMixed(value)) return LOOK.MIXED;
-  if (isScrambled(value)) return LOOK.SCRAMBLED;
-  return WORDS.test(value) && !isFieldName(value) && !ADJECTIVE.test(value) ? LOOK.WORD : LOOK.NONE;
+export function lookAt(value: string, isQuoted = false): Look {
+  if (value.length < 4 || isStandIn(value, isQuoted) || /^[\d.,_-]+$/.test(value)) return "none";
+  if (UUID.test(value) || (HEX.test(value) && value.length >= HASH_MIN)) return "hash";
+  if (looksRandom(value)) return "random";
+  if (PLACEHOLDER_WORD.test(value) || ALGORITHM.test(value)) return "none";
+  if (isMixed(value)) return "mixed";
+  if (isScrambled(value)) return "scrambled";
+  return WORDS.test(value) && !isFieldName(value) && !ADJECTIVE.test(value) ? "word" : "none";
 }
 
 /** Words as people join them to a password: `celadonMug`, `panda-Ladder`. All capitals stand for a value. */
@@ -196,7 +197,7 @@ function isInAddress(text: string, start: number): boolean {
 /** No line with a secret begins further back; a text of one long line is not gone through from each place. */
 const LINE_REACH = 400;
 
-export function lineStart(text: string, at: number): number {
+function lineStart(text: string, at: number): number {
   const from = Math.max(0, at - LINE_REACH);
   return from + text.slice(from, at).lastIndexOf("\n") + 1;
 }
@@ -206,7 +207,7 @@ const PREFIX =
   /[ \t]{0,80}(?:(?:\d{1,6}(?:→|[:|\t-])|L\d{1,6}[: ]|[+>|-](?=[ \t+>|]|$)|[+>](?=\S))[ \t]{0,80}){0,4}/y;
 
 /** Returns where the content of the line that begins here begins. */
-export function contentStart(text: string, line: number): number {
+function contentStart(text: string, line: number): number {
   PREFIX.lastIndex = line;
   return PREFIX.test(text) ? PREFIX.lastIndex : line;
 }

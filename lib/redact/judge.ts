@@ -1,0 +1,315 @@
+/** Decides whether a value is a secret, by rules that name features of its name, of its place and of its look. */
+
+import {
+  ABOUT_FIELD,
+  asksForValue,
+  isFieldName,
+  isHex,
+  isJoined,
+  isStandIn,
+  isUuid,
+  isWords,
+  LOOKS,
+  type Look,
+  longestPart,
+  lookAt,
+  RANDOM_MIN,
+  SENTENCE,
+} from "./looks.ts";
+import { NAMES_SECRET, type Name } from "./names.ts";
+
+export interface Value {
+  text: string;
+  start: number;
+  end: number;
+  /** The name of the way in which it follows its name. */
+  way: string;
+  isQuoted: boolean;
+}
+
+type Part = "name" | "before" | "between" | "value" | "whole" | "after" | "way";
+
+/** Features of a part: of the name, of the text before it, of what is between it and the value, of the value, its way, or what follows. */
+const PATTERNS = new Map(
+  String.raw`
+alone way ^(?:certain|argument|element)$
+speech way ^(?:said|foreign)$
+constant name ^(?:[A-Z0-9_]+|_[a-z]\w*)$
+compound-constant name [A-Z]_|WORD|PHRASE
+option name ^-
+directive name ^(?:\w+\.)*set[A-Z_]|^(?:requirepass|masterauth|rootpw|bindpw)$|authtok$
+ends-in-secret name/i secret$
+pass name/i ^pass$
+dollar name ^\$
+member name/i \.p
+small name ^[a-z]
+capital name [A-Z]
+resource before \barn:[^\s"']*$
+behind-semicolon before ;\s?$
+parameter before [?&]$|\$\{$
+changed before/i (?:set|chang|updat)\w*\s[^.\n]{0,30}$
+behind before/i \b(?:user(?:name)?|login|email|host|port|database)["']?(?:\s?[:=]\s?\S*|\s+\S{1,100}[,;])\s+$|\blogin\s+\S{1,100}\s+$|\b(?:ENV|setx|setenv) +$
+section before (?:^|\n)[\s+>|\d→-]{0,12}\[[\w .:"-]{1,40}\]\s*\n[^()[\]{};]*$
+label before/u (?:^|\n)\P{L}{0,12}\p{Lu}\p{Ll}+(?: \p{L}+){0,4} $
+code before (?:[\w)\]>]\s?\(|(?:[=(,:]|=>|return)\s*\{)(?:[^(){}"'\x60]|"[^"\n]*"|'[^'\n]*'|\x60[^\x60\n]*\x60)*["'\x60]?$|\b(?:const|let|var|val|final|auto|def)\s[^=\n]*$
+first before ^(?:[^]*\n)?[ \t]*(?:(?:\d{1,6}(?:→|[:|\t-])|L\d{1,6}[: ]|[+>|-])[ \t]*){0,4}[\s*_\x60|-]*$
+scheme between/i (?:bearer|basic|token|apikey|digest|negotiate)[ \t]+$
+equals between ^=
+equal between ^=$
+quoted-equal between ^=["']?$
+to between ^ to\b
+bold between \*\*|__
+colons between ^["']?:\s
+colon between ^:
+colon-only between ^: ?$
+blank between ^ 
+opened between ^\s*["'\x60]
+called between ^\(
+closing between ^\)
+bar between \|
+column between ["'|\t]|\s{2}
+next after ^["'] ?: ?["'{[\d]
+call after ^[([]
+ends-argument after ^[,)};]
+ends-line after ^.\s*?(?:\n|$)
+last after ^["'\x60*\]}|\s]{0,8}?(?:\n|$)
+ends-pair after ^(?:$|[\s&|"']|,\w[\w.]{0,40}=)
+spaced value \s
+long value ^[^]{201}
+letters value/u \p{L}{3}
+two-words value ^\S+\s+\S+$
+many-words value (?:\S+\s+){8}\S
+plain value \d|^[^A-Z.,]*$
+address value/i ^0x[0-9a-f]{64}$
+five value ^.{5}
+eight value ^.{8}
+sixteen value ^.{16}
+compound value/u \p{L}[-_.]\p{L}|\p{Ll}\p{Lu}
+joints value [-_.]
+dashes value [-.]
+underscore value _
+path value [/\\]|\w\.\w|::
+signs value [^\w.:/|-]
+digit value \d
+identifier whole ^[A-Za-z_]\w*$
+small-word value ^(?=[a-z]{8,}$)(?!.*(?:ed|en|ble|ory|ive|ing|ent)$)
+small-letters value ^[a-z]{6,40}$
+both-letters value ^(?=.*[a-z])[A-Za-z]{6,40}$
+names-field value/i ^(?:pass(?:word|wd)?|pwd|secret|token|required)$
+`
+    .trim()
+    .split("\n")
+    .map((row): [string, { part: Part; pattern: RegExp }] => {
+      const [, feature = "", part = "", flags = "", source = ""] =
+        /^(\S+) (\w+)\/?(\w*) (.*)$/.exec(row) ?? [];
+      return [feature, { part: part as Part, pattern: new RegExp(source, flags) }];
+    }),
+);
+
+/** Features of a value. */
+const TESTS: Record<string, (value: string) => boolean> = {
+  words: isWords,
+  uuid: isUuid,
+  hex: isHex,
+  joined: isJoined,
+  field: isFieldName,
+  asks: asksForValue,
+  "stand-in": (value) => isStandIn(value),
+  about: (value) => ABOUT_FIELD.test(value),
+  sentence: (value) => SENTENCE.test(value),
+  "names-secret": (value) => NAMES_SECRET.test(value),
+  "random-part": (value) => lookAt(longestPart(value)) === "random",
+  "scrambled-part": (value) => lookAt(longestPart(value)) === "scrambled",
+};
+
+/**
+ * Rules, most of them about features of rules: `+` for yes, `-` for no, and the features that a row needs, or must lack (`!`). The
+ * first row whose features all hold decides, and no such row means no.
+ */
+const RULES = Map.groupBy(
+  `
+line + last first
+variable + constant equals
+variable + constant alone
+variable + constant last colons compound-constant
+pair + quoted-equal behind-semicolon
+pair + quoted-equal ends-pair !code
+data + variable
+data + option
+data + pair
+sure + alone
+sure + variable
+sure + scheme
+sure + parameter
+sure + pair
+sure + option
+sure + of:cookie
+sure + directive
+sure + line bold
+sure + line section
+sure + behind near
+sure + behind last
+given + sure
+given + written
+literal + quoted
+literal + data
+literal + behind
+setting + variable line
+phrase - token
+phrase - long
+phrase - stand-in
+phrase - about
+phrase - !letters
+phrase - asks two-words
+phrase + data password
+phrase + data !sentence
+phrase - data
+phrase - secret
+phrase - near
+phrase - many-words
+phrase - !plain
+phrase + element
+phrase + !sentence
+secret-value - resource
+secret-value - quoted next
+secret-value + spaced phrase
+secret-value - spaced
+secret-value - call
+secret-value + token opaque
+secret-value - token
+secret-value + random
+secret-value + secret hidden
+secret-value - secret
+secret-value + guarded
+opaque + scheme mixed !words
+opaque + line hex mixed
+opaque + random-part
+opaque + sure scrambled-part
+opaque + hash address
+opaque - !hash
+opaque + scheme
+opaque + of:token sure
+opaque - of:token
+opaque - uuid
+opaque + variable
+opaque + parameter
+opaque + of:cookie
+hidden - variable eight word joints
+hidden - variable eight word !capital
+hidden + variable eight !none
+hidden + given hash
+hidden - !given
+hidden - !eight
+hidden - field
+hidden - mixed solid words
+hidden + mixed solid
+hidden + mixed signs
+hidden + word quoted sure !argument ends-in-secret !dashes
+hidden + scrambled sure
+solid + sure
+solid + line sixteen
+solid + line ends-in-secret
+code-name + written identifier ends-argument code
+code-name + written identifier ends-argument ends-line !equal first
+guarded + variable eight !none
+guarded - code-name !variable !option
+guarded - word names-secret
+guarded - word argument underscore
+guarded - word pass closing
+guarded + sure !none
+guarded + sure settable given-word
+guarded - sure
+guarded + word said-word
+guarded - word
+guarded - none
+guarded - scrambled
+guarded - !five
+guarded + given
+guarded + near line column
+guarded - path
+guarded + bar first
+guarded - bar
+guarded + said
+guarded - pass
+guarded + quoted
+guarded + digit !words
+settable - behind !quoted
+settable + behind
+settable + variable
+settable + option equal
+given-word - stand-in
+given-word - asks
+given-word - small-letters names-field
+given-word + small-letters
+given-word + both-letters !field
+said-word + beside compound
+said-word - beside
+said-word - pass
+said-word + opened blank !dollar
+said-word - opened
+said-word + called member
+said-word - called
+said-word + speech quoted
+said-word + speech compound !to
+said-word + speech compound changed
+said-word - speech
+said-word + last colon-only compound label
+said-word + line colon-only small-word small
+said-word + line near compound
+said-word - line near
+said-word + joined last line
+said-word + joined last colon
+`
+    .trim()
+    .split("\n")
+    .map((row) => {
+      const [decided = "", verdict, ...features] = row.split(" ");
+      const needs = features.map((feature) => [feature.replace("!", ""), !feature.startsWith("!")] as const);
+      return { decided, verdict: verdict === "+", needs };
+    }),
+  ({ decided }) => decided,
+);
+
+/** Returns the end of the secret that a value holds, or undefined for a value that is harmless. */
+export function secretEnd(
+  { text: whole, start, end, way, isQuoted }: Value,
+  { name, before, text }: { name: Name; before: string; text: string },
+): number | undefined {
+  if (name.level === "token" && whole.length < RANDOM_MIN) return undefined;
+  const parts: Record<Part, string> = {
+    name: name.text,
+    before,
+    between: text.slice(name.end, start),
+    value: whole,
+    whole,
+    after: text.slice(end, end + 44),
+    way,
+  };
+  const known = new Map<string, boolean>([
+    [way, true],
+    [name.level, true],
+    [`of:${name.kind}`, true],
+    ["quoted", isQuoted],
+  ]);
+  let look: Look | undefined;
+  const tell = (feature: string): boolean => {
+    const known = PATTERNS.get(feature);
+    if (known) return known.pattern.test(parts[known.part]);
+    if (LOOKS.includes(feature as Look)) {
+      look ??= lookAt(has("setting") ? parts.value.replaceAll(".", "-") : parts.value, has("literal"));
+      return look === feature;
+    }
+    const test = TESTS[feature];
+    if (test) return test(parts.value);
+    const rule = RULES.get(feature)?.find(({ needs }) => needs.every(([each, is]) => has(each) === is));
+    return rule?.verdict ?? false;
+  };
+  const has = (feature: string): boolean => {
+    const is = known.get(feature) ?? tell(feature);
+    known.set(feature, is);
+    return is;
+  };
+  // a stop behind a word in a sentence is the sentence's
+  if (!isQuoted && !has("sure")) parts.value = whole.replace(/[.,:;!?*]+$/, "");
+  return has("secret-value") ? start + parts.value.length : undefined;
+}
