@@ -13,8 +13,9 @@ import { SessionMemoryError } from "../lib/base/errors.ts";
 import { changedAt, isFile, namesIn, statPath } from "../lib/base/files.ts";
 import { isTerminal } from "../lib/base/output.ts";
 import { choice, integer, note, type Run, runScript, text, time, toggle, warn } from "../lib/cli.ts";
-import { defaultSettings, seeingExcluded, withFolders } from "../lib/config/config.ts";
+import { defaultSettings, resolvePaths, seeingExcluded, withFolders } from "../lib/config/config.ts";
 import type { Agent, Session, Viewer } from "../lib/hosts/session.ts";
+import { exclusionBy } from "../lib/sessions/gate.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { withVoluteAt } from "../lib/sessions/volute.ts";
 import { readHead } from "../lib/transcripts/head.ts";
@@ -79,7 +80,7 @@ export function getSessionUpdates(options: SessionUpdateOptions): string | null 
       sessions,
       describe: (found) => [...found],
     },
-    { settings, maxChars: settings.activity.maxChars },
+    { rules: exclusionBy(settings, resolvePaths(process.env)), maxChars: settings.activity.maxChars },
   );
   updates.commit();
   return updates.text;

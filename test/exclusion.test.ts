@@ -3,8 +3,9 @@ import { lstatSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { addExclusions } from "../lib/forget/exclude-block.ts";
 import { exclusionBy } from "../lib/sessions/gate.ts";
-import { homePerTest, write } from "./support/home.ts";
-import { uuidFrom } from "./support/rows.ts";
+import { chain, claudeAssistant, claudeUser } from "./support/claude.ts";
+import { homePerTest, write, writeClaude } from "./support/home.ts";
+import { secondsAgo, uuidFrom } from "./support/rows.ts";
 
 const home = homePerTest();
 
@@ -25,9 +26,10 @@ describe("exclusionBy()", () => {
     ["another id", [uuidFrom("other")], { id }, false],
   ] as const)("keeps sessions out by %s: %p", (_, sessions, session, isOut) => {
     expect(
-      exclusionBy({ redact: { extra: [] }, exclude: { ...NOTHING, sessions: [...sessions] } }).admits(
-        session,
-      ),
+      exclusionBy(
+        { redact: { extra: [] }, exclude: { ...NOTHING, sessions: [...sessions] } },
+        home.paths,
+      ).admits(session),
     ).toBe(!isOut);
   });
 });
@@ -63,4 +65,35 @@ describe("addExclusions()", () => {
     await Promise.all(all.map((id) => addExclusions(home.paths.config, { ...NOTHING, sessions: [id] })));
     expect(JSON.parse(readFileSync(home.paths.config, "utf8")).exclude.sessions.sort()).toEqual(all.sort());
   });
+});
+
+test("a session that is kept out by the name that was made for it is in no answer", async () => {
+  const at = secondsAgo(1800);
+  const sessionId = uuidFrom("kumquat");
+  const context = { sessionId, cwd: home.project, at };
+  writeClaude(home, {
+    id: sessionId,
+    cwd: home.project,
+    rows: chain([
+      claudeUser({ ...context, text: "Always use kumquats in this repository." }),
+      ...claudeAssistant({ ...context, text: "The kumquats are in." }),
+    ]),
+  });
+  await home.run("embed");
+  await home.run("index-meta", "--all");
+  const { sessions } = JSON.parse((await home.run("session-reader", "--list", "--json")).stdout);
+  expect((await home.run("rules")).stdout).toContain("kumquats");
+  home.configure({ exclude: { sessions: [sessions[0].name] } });
+  const told: string[] = [];
+  for (const command of [
+    "search kumquats",
+    "search --after 7d",
+    "rules",
+    "activity-summary --current x --peek",
+  ]) {
+    const [script = "", ...args] = command.split(" ");
+    const { stdout } = await home.run(script, ...args);
+    if (stdout.includes("kumquats")) told.push(command);
+  }
+  expect(told).toEqual([]);
 });

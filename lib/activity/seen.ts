@@ -7,7 +7,7 @@
 import { existsSync } from "node:fs";
 import { errorKeys } from "../base/error-lines.ts";
 import { DAY_MS } from "../base/time.ts";
-import { INDEX_VERSION, type Paths, type Settings } from "../config/config.ts";
+import { INDEX_VERSION, type PathsWithRules, type Settings } from "../config/config.ts";
 import type { FailedCommand } from "../history/seen-before.ts";
 import { isOfVersion } from "../store/carry-over.ts";
 import { openDatabase } from "../store/sqlite.ts";
@@ -22,7 +22,7 @@ export interface ReportedFailure extends FailedCommand {
 }
 
 interface SeenSources {
-  paths: Paths;
+  paths: PathsWithRules;
   settings: Settings;
   /** @default now */
   now?: Date;
@@ -108,7 +108,7 @@ async function newlySeen(
   const store = openStore(paths.database, { create: false });
   try {
     if (!isRedactedBy(store, settings)) return undefined;
-    const isHidden = await hiddenSessions(store, { settings, own: !mayShowShared(paths, now) });
+    const isHidden = await hiddenSessions(store, { settings, paths, own: !mayShowShared(paths, now) });
     return withState(paths, (state) => {
       const seen = seenBefore(
         store,

@@ -10,7 +10,7 @@ import { oneLine, onMachine, pathWithin } from "../base/text.ts";
 import { pastTime } from "../base/time.ts";
 import type { PathsWithRules, Settings } from "../config/config.ts";
 import type { Said, Session, Viewer } from "../hosts/session.ts";
-import { exclusionBy } from "../sessions/gate.ts";
+import { type Exclusion, exclusionBy } from "../sessions/gate.ts";
 import { directoryHere, projectDirectories } from "../sessions/project.ts";
 import { sharedBy, shortReference } from "../sessions/pulled.ts";
 import { withNames } from "../sessions/record.ts";
@@ -36,7 +36,7 @@ interface View extends Omit<Look, "changed" | "mayHaveNews"> {
 }
 
 interface DigestOptions {
-  settings: Pick<Settings, "exclude" | "redact">;
+  rules: Exclusion;
   maxChars: number;
   /** Only newer activity counts, whatever was seen before; nothing is marked then. */
   since?: Date | undefined;
@@ -134,7 +134,7 @@ export function readUpdates(options: UpdateOptions): Updates {
     .flatMap((each) => activityIn(each, look, since) ?? []);
   return renderUpdates(
     { ...look, viewer, sessions, describe, copied, passed },
-    { settings, maxChars, since, deadline: options.deadline },
+    { rules: exclusionBy(settings, paths), maxChars, since, deadline: options.deadline },
   );
 }
 
@@ -153,8 +153,7 @@ function newestFirst(changed: readonly Sighting[], until: number): (Sighting & {
 }
 
 /** Reads what the sessions of a view did, and renders it. */
-export function renderUpdates(view: View, { settings, maxChars, since, deadline }: DigestOptions): Updates {
-  const rules = exclusionBy(settings);
+export function renderUpdates(view: View, { rules, maxChars, since, deadline }: DigestOptions): Updates {
   const reading = { look: view, since, rules, deadline };
   const { activities: read, problems } = readActivities(view.sessions, reading);
   const activities = [...read, ...(view.copied ?? [])];

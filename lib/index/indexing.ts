@@ -9,7 +9,7 @@ import { isAbsolute, join } from "node:path";
 import { describeError, SessionMemoryError } from "../base/errors.ts";
 import { withLock } from "../base/locks.ts";
 import { systemTimezone } from "../base/time.ts";
-import { type Paths, repositoriesFile, type Settings } from "../config/config.ts";
+import { type PathsWithRules, repositoriesFile, type Settings } from "../config/config.ts";
 import type { Head } from "../hosts/format.ts";
 import type { Session } from "../hosts/session.ts";
 import { currentExclusion, type Exclusion, exclusionBy } from "../sessions/gate.ts";
@@ -50,7 +50,7 @@ export interface IndexOptions {
   sessions: readonly Session[];
   settings: Pick<Settings, "participants" | "timezone" | "redact" | "exclude">;
   /** The folder with the lock, and the config.json that is read again when another process has written. */
-  paths: Pick<Paths, "home" | "config" | "expand" | "transcripts" | "synced">;
+  paths: PathsWithRules;
   /** True if everything is read again and compared. @default {false} */
   all?: boolean | undefined;
   /** Milliseconds after which it stops between two exchanges. Files with very much to read are left to a run without it. */
@@ -158,7 +158,7 @@ function startRun(options: IndexOptions): IndexingRun {
     projects: projectLookup(options.paths),
     store,
     settings: { participants: settings.participants, timezone: settings.timezone ?? systemTimezone() },
-    rules: exclusionBy(settings),
+    rules: exclusionBy(settings, options.paths),
     // Asked before each entry: without a deadline the clock is not read.
     isOver: () =>
       run.isOutdated || signal?.aborted === true || (deadlineMs !== undefined && performance.now() > end),
@@ -218,7 +218,7 @@ function* indexFile(run: IndexingRun, session: Session): Generator<void> {
   }
   const head = readHead(session.file);
   const facts = sessionFacts(run, session, head);
-  if (!run.rules.admits({ id: session.id, file: session.file, ...facts })) {
+  if (!run.rules.admits({ ...session, ...facts })) {
     if (known) removeSession(store, known);
     return;
   }
@@ -322,4 +322,4 @@ function isLockBusy(error: unknown): boolean {
   return error instanceof SessionMemoryError && error.type === "BUSY";
 }
 
-const lockFile = ({ home }: Pick<Paths, "home">) => join(home, "index.lock");
+const lockFile = ({ home }: PathsWithRules) => join(home, "index.lock");

@@ -128,7 +128,7 @@ export async function standingRules(
     const { sessionId: id, file, cwd, project, words } = mark;
     const session = { id, file, cwd, project, parentId: undefined };
     if (isAsked && !isAsked(session)) continue;
-    if (hasText(words) || !admits({ id, cwd, project })) continue;
+    if (hasText(words) || !admits({ ...session, agent: mark.agent })) continue;
     const names = namesOf(session);
     const known = projects.find((each) => names.some((name) => each.names.has(name)));
     if (!known) projects.push({ names: new Set(names), marks: [mark] });

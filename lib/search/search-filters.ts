@@ -120,12 +120,14 @@ export function shortIdIn(store: Store, session: IndexedSession): string {
 /** Returns a test for sessions to hide: those excluded since they were indexed, and shared ones that the index has, or all of these. */
 export async function hiddenSessions(
   store: Store,
-  { settings, own }: Pick<Config, "settings"> & { own: boolean },
+  { settings, paths, own }: Pick<Config, "settings" | "paths"> & { own: boolean },
 ): Promise<(session: IndexedSession) => boolean> {
   const { sessions, projects } = settings.exclude;
   // Where nothing is excluded, no transcript is asked for its project, and nothing that reads one is loaded.
   const isAsked = sessions.length + projects.length > 0;
-  const admits = isAsked ? (await import("../sessions/gate.ts")).exclusionBy(settings).admits : undefined;
+  const admits = isAsked
+    ? (await import("../sessions/gate.ts")).exclusionBy(settings, paths).admits
+    : undefined;
   return (session) => {
     if (admits?.(session) === false) return true;
     const from = sharedBy(session);

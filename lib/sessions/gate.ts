@@ -19,39 +19,34 @@ import { readName } from "./meta.ts";
 import { projectKey, remembering } from "./project.ts";
 import { hostTitle } from "./titles.ts";
 
-/**
- * Returns a test for sessions with a transcript that may be read at this moment: a run may have waited for whoever was
- * excluding something. A session's name and project are looked up only when they matter.
- */
+/** Returns a test for sessions with a transcript that may be read at this moment: a run may have waited for whoever was excluding something. */
 export function openGate(paths: PathsWithRules): (session: Session) => boolean {
-  const { exclude, ...rules } = currentExclusion({ paths, settings: paths.rules });
-  const { hasSession, needsProject } = readExclusion({ ...paths.rules, exclude });
-  const looksUpNames = exclude.sessions.length > 0;
-  const findName = (session: Session) =>
-    looksUpNames ? (session.name ?? readName(session, paths) ?? hostTitle(session)) : undefined;
-  const keyOf = remembering(projectKey);
-  return (session) => {
-    if (hasSession(session) || isCopy(session.file, rules)) return false;
-    const name = findName(session);
-    const cwd = needsProject ? (session.cwd ?? tryHead(session.file)?.cwd) : undefined;
-    if (name === undefined && cwd === undefined) return true;
-    return !hasSession({ id: session.id, name, cwd, project: cwd && keyOf(cwd) });
-  };
+  const rules = currentExclusion({ paths, settings: paths.rules });
+  return (session) => rules.admits(session) && !isCopy(session.file, rules);
 }
 
 type ExcludingSettings = Pick<Settings, "redact" | "exclude">;
 
+/** A session as far as a store knows it. */
+type Stored = Excludable & PartlyKnown<"agent" | "file" | "size">;
+
 /**
- * Returns a test for stored sessions that may be read. Where a store does not say where one worked, or rules hide
- * it, the transcript decides, as long as it is there.
+ * Returns a test for sessions that may be read. Names are looked up where an entry may be one: our stores have none of a session
+ * that is excluded. Where a store does not say where one worked, or rules hide it, the transcript decides, if it is there.
  */
-function storedGate(settings: ExcludingSettings): (session: Excludable & PartlyKnown<"file">) => boolean {
+function admitting(settings: ExcludingSettings, paths: PathsWithRules): (session: Stored) => boolean {
   let exclusion: ReturnType<typeof readExclusion> | undefined;
   const isHidden = (path: string) => countRedactions(path) > 0;
   const keyOf = remembering(projectKey);
+  const namesOf = ({ id, agent = "", file = "", size = 0, name, parentId }: Stored) => [
+    name ?? (file === "" ? undefined : hostTitle({ agent, file, size })),
+    ...[id, parentId].map((each) => each && readName({ agent, id: each }, paths)),
+  ];
   return (session) => {
     exclusion ??= readExclusion(settings); // not before a session is asked about: most runs ask for texts alone
-    const { hasSession, needsProject } = exclusion;
+    const { hasSession, needsNames, needsProject } = exclusion;
+    if (needsNames && namesOf(session).some((name) => name && hasSession({ id: session.id, name })))
+      return false;
     if (!needsProject) return !hasSession(session);
     const { file = "", project } = session;
     const isUnsure = session.cwd === undefined || isHidden(session.cwd) || isHidden(project ?? "");
@@ -65,7 +60,7 @@ function storedGate(settings: ExcludingSettings): (session: Excludable & PartlyK
 /** The texts, rows and sessions that config.json keeps out at one moment, for code that stores, copies or sends. */
 export interface Exclusion extends Rules {
   exclude: ExcludeSettings;
-  admits: ReturnType<typeof storedGate>;
+  admits: ReturnType<typeof admitting>;
 }
 
 /** Returns what is kept out by now: a run may have waited for whoever was excluding something. */
@@ -73,17 +68,17 @@ export function currentExclusion({
   paths,
   settings,
 }: {
-  paths: Pick<PathsWithRules, "config" | "expand">;
+  paths: PathsWithRules;
   settings: ExcludingSettings & Pick<PathsWithRules["rules"], "seesExcluded">;
 }): Exclusion {
   const exclude = settings.seesExcluded ? settings.exclude : currentExclude(paths, settings.exclude);
-  return exclusionBy({ redact: settings.redact, exclude });
+  return exclusionBy({ redact: settings.redact, exclude }, paths);
 }
 
 /** Returns what a configuration keeps out, whatever config.json says by now. */
-export function exclusionBy({ redact, exclude }: ExcludingSettings): Exclusion {
+export function exclusionBy({ redact, exclude }: ExcludingSettings, paths: PathsWithRules): Exclusion {
   const settings = { redact, exclude };
-  return { ...readRules(settings), exclude, admits: storedGate(settings) };
+  return { ...readRules(settings), exclude, admits: admitting(settings, paths) };
 }
 
 /** Returns a test for sessions that an entry of `exclude.projects` fits. */

@@ -271,11 +271,11 @@ function withGiven(stored: SessionRecord, meta: SessionMeta | undefined): Progre
 
 /** Redacts what is stored, and leaves out what is excluded by itself or with its session. */
 function visibleFields(
-  { id, file, title, meta }: SessionIdentity & Partial<SessionRecord>,
+  { agent, id, file, title, meta }: SessionIdentity & Partial<SessionRecord>,
   { rules }: Reader,
 ): Pick<SessionRecord, "title" | "meta"> {
   const name = meta?.name ?? title;
-  if (!rules.admits({ id, file, name, cwd: meta?.cwd })) return { title: undefined, meta: undefined };
+  if (!rules.admits({ agent, id, file, name, cwd: meta?.cwd })) return { title: undefined, meta: undefined };
   return {
     title: cleanName(shownText(title, rules) ?? ""),
     meta: meta && scrub(meta, rules.hasText).removed === 0 ? cleanMeta(meta, rules.clean) : undefined,

@@ -83,8 +83,9 @@ export type Excludable = Pick<Session, "id" | "name" | "cwd" | "project" | "pare
 interface SessionExclusion {
   /** True if a session is excluded by its id (of a UUID, its first four characters or more), name or project. */
   hasSession(session: Excludable): boolean;
-  /** True if the decision needs a session's directory. */
+  /** True if the decision needs a session's directory, and its names. */
   readonly needsProject: boolean;
+  readonly needsNames: boolean;
 }
 
 interface TextExclusion extends Pick<ForgottenTest, "isForgotten"> {
@@ -125,6 +126,7 @@ function compileExclusion(exclude: Exclude, extra: readonly string[]): SessionEx
       return placeTests.some((isOfProject) => places.some(isOfProject));
     },
     needsProject: projects.length > 0,
+    needsNames: [...names].some((name) => !UUID.test(name)),
   };
 }
 
