@@ -87,26 +87,6 @@ test("sessions with a transcript pass the gate where they are listed, and nowher
   expect(filesSaying(/\bopenGate\b/)).toEqual(["lib/sessions/gate.ts", "lib/sessions/sessions.ts"]);
 });
 
-/** The most of such comments: now and then one reads well. */
-const BEGINNINGS_MAX = 3;
-
-/** Comments begin with their subject, or with the verb of a function. */
-test("hardly a comment begins with Of, So many, As many or What is given", () => {
-  const beginning =
-    /(?:\/\*\*? |^\s*\* |\/\/ |(?:\*|\/\/).*[.:;] )(?:Of [a-z]|So many|As many|What is given)/;
-  const files = ["lib", "scripts", "hooks", "bin", "test"].flatMap((folder) =>
-    readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
-      .filter((file) => /\.[jt]s$/.test(file) && !file.includes("node_modules"))
-      .map((file) => join(folder, file)),
-  );
-  const found = files.flatMap((file) =>
-    readFileSync(join(ROOT, file), "utf8")
-      .split("\n")
-      .flatMap((line, i) => (beginning.test(line) ? [`${file}:${i + 1} ${line.trim()}`] : [])),
-  );
-  expect(found.length > BEGINNINGS_MAX ? found : []).toEqual([]);
-});
-
 const EXPORT = /^export (?:async )?(?:function\*?|const|let|interface|type|class) ([\w$]+)/gm;
 
 test("lib/ exports nothing that no other file names", () => {

@@ -17,6 +17,10 @@ const WORDINGS: readonly (readonly [name: string, wording: RegExp])[] = [
   ["is given for takes", /\b(?:is|are|was|were) given\b/],
   ["where there is for if", /\bwhere there (?:is|are|was|were)\b/],
   ["a sex for a user", /\b(?:he|him|his|she|her)\b/],
+  [
+    "another start than its subject",
+    /^\W*(?:So many|As many|What is given)|[.:;] (?:Of [a-z]|So many|As many|What is given)/,
+  ],
   ["a program in a hurry", /\bin a hurry\b/],
 ];
 

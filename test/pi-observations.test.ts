@@ -189,39 +189,31 @@ describe("a conversation that has grown to the threshold", () => {
 
   const choice = (at: number) => async (_: string, choices: string[]) => choices[at];
 
-  test("is compacted early once a person agreed, who is not asked again", async () => {
-    expect(await told(choice(0))).toEqual([
-      { compactions: 2, questions: [QUESTION], isObserved: true },
-      { compactions: 1, questions: [], isObserved: true },
-    ]);
-  });
-
-  test("is left to pi's own threshold where that is chosen, and still observed", async () => {
-    expect(await told(choice(1))).toEqual([
-      { compactions: 0, questions: [QUESTION], isObserved: true },
-      { compactions: 0, questions: [], isObserved: true },
-    ]);
-  });
-
-  test("is no longer observed where off is chosen", async () => {
-    expect(await told(choice(2))).toEqual([
-      { compactions: 0, questions: [QUESTION], isObserved: true },
-      { compactions: 0, questions: [], isObserved: false },
-    ]);
-  });
-
-  test("is asked about again in another session where the question was dismissed, and left alone until then", async () => {
-    expect(await told(async () => undefined)).toEqual([
-      { compactions: 0, questions: [QUESTION], isObserved: true },
-      { compactions: 0, questions: [QUESTION], isObserved: true },
-    ]);
-  });
-
-  test("is compacted where there is nobody to ask", async () => {
-    expect(await told()).toEqual([
-      { compactions: 2, questions: [], isObserved: true },
-      { compactions: 1, questions: [], isObserved: true },
-    ]);
+  test.each([
+    ["is compacted early once a person agreed, who is not asked again", choice(0), [2, 1], [1, 0], true],
+    [
+      "is left to pi's own threshold where that is chosen, and still observed",
+      choice(1),
+      [0, 0],
+      [1, 0],
+      true,
+    ],
+    ["is no longer observed where off is chosen", choice(2), [0, 0], [1, 0], false],
+    [
+      "is asked about again in another session where it was dismissed",
+      async () => undefined,
+      [0, 0],
+      [1, 1],
+      true,
+    ],
+    ["is compacted where there is nobody to ask", undefined, [2, 1], [0, 0], true],
+  ])("%s", async (_, choose, compactions, questions, isObserved) => {
+    const expected = [0, 1].map((at) => ({
+      compactions: compactions[at],
+      questions: Array(questions[at]).fill(QUESTION),
+      isObserved: at === 0 || isObserved,
+    }));
+    expect<object[]>(await told(choose)).toEqual(expected);
   });
 
   test("is compacted without a question after /obs-auto-compact on", async () => {
@@ -351,42 +343,28 @@ test("the first, the second and the tenth compaction come at the same number of 
     config: { observe },
     answer: async (prompt) => observed(prompt),
   });
-  const tokensOf = (row: Row) => estimateTokens(JSON.stringify((row.message as Row)?.content ?? "")) + 4;
-  const raws: { before: number; at: number }[] = [];
-  let raw: Row[] = piLinked(exchange(0));
-  let total = 0;
-  for (let n = 1; raws.length < 10 && total < 600_000; n++) {
-    const before = raw.reduce((sum, row) => sum + tokensOf(row), 0);
-    const added = exchange(n);
-    host.add(added);
-    raw.push(...added);
-    const now = raw.reduce((sum, row) => sum + tokensOf(row), 0);
-    total += now - before;
+  const tokens = exchange(0).reduce(
+    (sum, row) => sum + estimateTokens(JSON.stringify((row.message as Row)?.content)) + 4,
+    0,
+  );
+  const raws: number[] = [];
+  for (let [n, raw] = [1, 1]; raws.length < 10 && n < 200; n++) {
+    host.add(exchange(n));
+    raw++;
     const { compactions } = host;
     await host.emit("agent_settled");
     await host.settled();
     if (host.compactions === compactions) continue;
-    raws.push({ before, at: now });
+    raws.push(raw * tokens);
     // As pi does: the newest 20,000 tokens stay as they are.
-    let kept = 0;
-    while (kept < raw.length && raw.slice(kept).reduce((sum, row) => sum + tokensOf(row), 0) > 20_000)
-      kept += 2;
-    raw = raw.slice(kept);
-    const firstKeptEntryId = String(raw[0]?.id);
-    host.add([
-      piEntry("compaction", {
-        id: `c${n}`,
-        summary: "s",
-        firstKeptEntryId,
-        tokensBefore: now,
-        fromHook: true,
-      }),
-    ]);
+    raw = Math.floor(20_000 / tokens);
+    const firstKeptEntryId = `u${n - raw + 1}`;
+    const summary = { summary: "s", firstKeptEntryId, tokensBefore: 38_000, fromHook: true };
+    host.add([piEntry("compaction", { id: `c${n}`, ...summary })]);
     if (n % 3 === 0)
       host.add([piEntry("branch_summary", { id: `b${n}`, fromId: "x", summary: "another branch" })]);
   }
   expect(raws).toHaveLength(10);
-  const late = raws.filter(({ before }) => before > 38_000 * 1.05);
-  const early = raws.filter(({ at }) => at < 38_000 * 0.95);
-  expect({ late, early }).toEqual({ late: [], early: [] });
+  const isAmiss = (raw: number) => raw < 38_000 * 0.95 || raw - tokens > 38_000 * 1.05;
+  expect(raws.filter(isAmiss)).toEqual([]);
 }, 60_000);

@@ -11,13 +11,6 @@ function folder(): string {
   return mkdtempSync(join(tmpdir(), "session-memory-store-"));
 }
 
-function schemaOf(path: string): string[] {
-  const db = openDatabase(path);
-  const rows = db.prepare("SELECT type, name, sql FROM sqlite_master ORDER BY type, name").all();
-  db.close();
-  return rows.map((row) => `${row.type} ${row.name} ${row.sql}`);
-}
-
 describe("openDatabase()", () => {
   test("creates a private file in WAL mode with sqlite-vec loaded", () => {
     const path = join(folder(), "deep", "memory.db");
@@ -52,21 +45,6 @@ describe("openDatabase()", () => {
 });
 
 describe("openStore()", () => {
-  test("lets several processes create the same index at once", async () => {
-    const path = join(folder(), "memory.db");
-    const program = `import { openStore } from "${join(import.meta.dir, "../lib/store/store.ts")}"; openStore(process.argv[1]).close();`;
-    const runs = Array.from({ length: 6 }, () =>
-      Bun.spawn(["bun", "-e", program, path], { stderr: "pipe", stdout: "pipe" }),
-    );
-    const errors = await Promise.all(
-      runs.map(async (run) => [await run.exited, await new Response(run.stderr).text()]),
-    );
-    expect(errors).toEqual(runs.map(() => [0, ""]));
-    const fresh = join(folder(), "memory.db");
-    openStore(fresh).close();
-    expect(schemaOf(path)).toEqual(schemaOf(fresh));
-  });
-
   test("has the tables and columns that other programs may rely on", () => {
     const store = openStore(join(folder(), "memory.db"));
     const columns = (table: string) =>

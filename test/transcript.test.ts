@@ -7,7 +7,7 @@ import { readHead, validateSessionFile } from "../lib/transcripts/head.ts";
 import { claudeUser } from "./support/claude.ts";
 import { codexCall, codexItem, codexMessage, codexMeta, codexPatch } from "./support/codex.ts";
 import { readActiveBranch, readEntries } from "./support/entries.ts";
-import { allFixtures, FIXTURES } from "./support/fixtures.ts";
+import { allFixtures } from "./support/fixtures.ts";
 import { temporaryHome } from "./support/home.ts";
 import { piHeader, piUser } from "./support/pi.ts";
 
@@ -69,60 +69,6 @@ describe("readHead()", () => {
 });
 
 describe("readEntries()", () => {
-  test("takes plain string content, text blocks and tool calls in their order", () => {
-    const path = file([
-      user("fix it", { timestamp: "2026-02-12T10:30:05.000Z", uuid: "u1" }),
-      assistant([
-        { type: "thinking", thinking: "hm" },
-        { type: "text", text: "Looking." },
-        { type: "tool_use", id: "t1", name: "Edit", input: { file_path: "src/a.ts", old_string: "x" } },
-        { type: "tool_use", id: "t2", name: "Bash", input: { command: "npm\n  test", description: "run" } },
-      ]),
-      user([
-        {
-          type: "tool_result",
-          tool_use_id: "t2",
-          content: [{ type: "text", text: "failed" }],
-          is_error: true,
-        },
-      ]),
-    ]);
-    expect(said(readEntries(path))).toEqual([
-      "1 user fix it",
-      "2 assistant Looking.",
-      "2 tool Edit src/a.ts",
-      "2 tool Bash npm test",
-    ]);
-    const all = [...readEntries(path, { results: true })];
-    expect(all[2]?.tool).toEqual({
-      name: "Edit",
-      target: "src/a.ts",
-      action: "edit",
-      paths: ["src/a.ts"],
-      input: "-x",
-    });
-    expect(all[4]).toMatchObject({ kind: "result", text: "failed", callId: "t2", isError: true, line: 3 });
-    expect(all[0]).toMatchObject({ at: "2026-02-12T10:30:05.000Z", id: "u1", offset: 0 });
-  });
-
-  test("leaves out what the client wrote in the user's name", () => {
-    const notTyped = [
-      "<command-name>/clear</command-name>",
-      "<local-command-stdout>ok</local-command-stdout>",
-      "<task-notification>done</task-notification>",
-      "<system-reminder>be good</system-reminder>",
-      "[Request interrupted by user for tool use]",
-      "Caveat: The messages below were generated",
-      "Warmup",
-    ];
-    expect(said(readEntries(file(notTyped.map((text) => user(text)))))).toEqual([]);
-    const mixed = file([user("deploy it <system-reminder>secret plan</system-reminder>")]);
-    expect(said(readEntries(mixed))).toEqual(["1 user deploy it"]);
-    const opened =
-      "<ide_opened_file>The user opened /x/next.config.js</ide_opened_file>\nredirect the old URL";
-    expect(said(readEntries(file([user(opened)])))).toEqual(["1 user redirect the old URL"]);
-  });
-
   test("recovers fused lines, skips malformed ones and counts them", () => {
     const path = file([
       user("one"),
@@ -188,13 +134,6 @@ describe("readEntries()", () => {
 });
 
 describe("readActiveBranch()", () => {
-  test("walks pi's tree from the last entry to the root", () => {
-    const entries = readActiveBranch(FIXTURES.pi.deploy.file);
-    const all = [...readEntries(FIXTURES.pi.deploy.file)];
-    expect(entries.length).toBeLessThan(all.length);
-    expect(entries.at(-1)).toEqual(all.at(-1) as Entry);
-  });
-
   test("leaves out only what hangs off an edited prompt of Claude Code, also when parents are missing", () => {
     const row = (uuid: string, parentUuid: string | null, text: string, role: "user" | "assistant") =>
       role === "user" ? user(text, { uuid, parentUuid }) : assistant(text, { uuid, parentUuid });
