@@ -93,7 +93,7 @@ describe("a session that was idle for a day", () => {
     await home.ok("report", id, "--out", page);
     expect(readFileSync(page, "utf8")).toContain("only in the archive");
     expect(await home.ok("health")).toContain("1 session lives only there");
-    expect(JSON.parse(await home.ok("embed", "--json")).gone).toBe(0);
+    expect((await home.json("embed")).gone).toBe(0);
   });
 
   test("has no secret and no thought in its copy, which is the user's alone", async () => {
@@ -197,7 +197,7 @@ describe("a session that was idle for a day", () => {
 
 describe("a transcript that is away", () => {
   const results = async (home: TemporaryHome, ...args: string[]) =>
-    JSON.parse(await home.ok("search", "ostrich", "--json", ...args)).results;
+    (await home.json("search", "ostrich", ...args)).results;
 
   test("is the same session when it is back, and what it says then is found under its own id", async () => {
     using home = temporaryHome();
@@ -209,7 +209,7 @@ describe("a transcript that is away", () => {
       rmSync(file);
       await home.ok("embed");
       writeFileSync(file, text + jsonl(claudeUser({ text: `And the ${words} beside the ostrich?` })));
-      const { index } = JSON.parse(await home.ok("search", "ostrich", "--json"));
+      const { index } = await home.json("search", "ostrich");
       expect(index.behind).toEqual({ sessions: 0, bytes: 0 });
       const [{ session_id, lines }] = await results(home, "--session", id, words);
       expect([session_id, lines.map(({ text }: { text: string }) => text).join()]).toEqual([
@@ -218,7 +218,7 @@ describe("a transcript that is away", () => {
       ]);
       expect(await home.ok("session-reader", session_id)).toContain(words);
     }
-    expect(JSON.parse(await home.ok("health", "--json")).metrics).toMatchObject({
+    expect((await home.json("health")).metrics).toMatchObject({
       totalSessions: 1,
       behind: { sessions: 0, bytes: 0 },
     });
@@ -238,7 +238,7 @@ describe("a transcript that is away", () => {
     session(home, "ostrich");
     for (let run = 0; run < 2; run++) await home.ok("embed");
     expect((await results(home)).map(({ session_id }: { session_id: string }) => session_id)).toEqual([id]);
-    expect(JSON.parse(await home.ok("health", "--json")).metrics).toMatchObject({
+    expect((await home.json("health")).metrics).toMatchObject({
       totalSessions: 1,
       behind: { sessions: 0, bytes: 0 },
     });
@@ -258,8 +258,8 @@ describe("a transcript that is away", () => {
       expect(await home.ok("session-reader", copy)).toContain("Why does the ostrich test fail?");
       expect(await home.ok("search", "ostrich", "--by-session", "--resume", ...flags)).toContain("restore ");
     }
-    const { session: read } = JSON.parse(await home.ok("session-reader", uuidFrom("ostrich"), "--json"));
-    const { sessions } = JSON.parse(await home.ok("session-reader", "--list", "--json"));
+    const { session: read } = await home.json("session-reader", uuidFrom("ostrich"));
+    const { sessions } = await home.json("session-reader", "--list");
     expect([read.file, sessions[0].file].map((path) => existsSync(path))).toEqual([true, true]);
   });
 });

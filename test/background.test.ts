@@ -149,9 +149,7 @@ test("when a session begins, a model observes the rest of the project's last one
   for (const minutes of [1, 30, 60]) short(uuidFrom(`ended ${minutes}`), minutes);
   await run(["--begin", "--source", "claude"], "background.last-session");
   expect(observed()).toBe(1);
-  expect(JSON.parse(await home.ok("rules", "--json")).rules).toMatchObject([
-    { session: { id: uuidFrom("ended 30") } },
-  ]);
+  expect((await home.json("rules")).rules).toMatchObject([{ session: { id: uuidFrom("ended 30") } }]);
   home.configure({ llm: { baseUrl: server.baseUrl, model: "fake-1" }, observe: { auto: false } });
   short(uuidFrom("ended 20"), 20);
   await run(["--begin", "--source", "claude"], "background.last-session");

@@ -79,7 +79,7 @@ describe("an index", () => {
     using home = await indexedHome();
     removeDatabase(home.paths.database);
     server.requests.length = 0;
-    const embedded = JSON.parse(await home.ok("embed", "--json", "--quiet"));
+    const embedded = await home.json("embed", "--quiet");
     expect([embedded.sessions, embedded.vectors.embedded, embedded.vectors.reused]).toEqual([2, 4, 4]);
     expect(server.embeddedTexts()).toEqual([]);
     expect((await found(home, "brass sextant"))[0]).toBe(BRASS);

@@ -54,9 +54,8 @@ function compress(file: string, { keep = false, bytes = zstdCompressSync(readFil
   if (!keep) unlinkSync(file);
 }
 
-const embed = async (home: TemporaryHome) => JSON.parse(await home.ok("embed", "--json"));
-const hits = async (home: TemporaryHome, ...words: string[]) =>
-  JSON.parse(await home.ok("search", ...words, "--json")).results;
+const embed = async (home: TemporaryHome) => await home.json("embed");
+const hits = async (home: TemporaryHome, ...words: string[]) => (await home.json("search", ...words)).results;
 
 describe("a compressed session", () => {
   test("is neither new nor deleted: nothing is read again, and it is found, read and listed as before", async () => {
@@ -111,7 +110,7 @@ describe("a compressed session", () => {
     const file = write(home);
     compress(file, { keep: true });
     appendFileSync(file, jsonl(...codexPrompt({ text: "And the emu?" })));
-    const { sessions } = JSON.parse(await home.ok("session-reader", "--list", "--json"));
+    const { sessions } = await home.json("session-reader", "--list");
     expect(sessions.map((session: { file: string }) => session.file)).toEqual([file]);
     expect(await home.ok("session-reader", ID)).toContain("And the emu?");
   });

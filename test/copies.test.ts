@@ -48,9 +48,7 @@ function makeFormer(home: TemporaryHome, topic: string): string {
 }
 
 const listed = async (home: TemporaryHome): Promise<string[]> =>
-  JSON.parse(await home.ok("session-reader", "--list", "--json"))
-    .sessions.map(({ id }: { id: string }) => id)
-    .sort();
+  (await home.json("session-reader", "--list")).sessions.map(({ id }: { id: string }) => id).sort();
 
 describe("a file in blocks", () => {
   test("says in its note whose it is, however long, and no line of it is the note's", () => {
@@ -137,7 +135,7 @@ describe("copies", () => {
     ]);
     expect(readNote(copy)).toMatchObject({ agent: "claude", id: uuidFrom("herons") });
     expect(await home.ok("session-reader", uuidFrom("herons"))).toContain("nest in the reeds");
-    expect(JSON.parse(await home.ok("health", "--json")).findings).toContainEqual(
+    expect((await home.json("health")).findings).toContainEqual(
       expect.objectContaining({ what: expect.stringContaining("the archive holds 2 sessions") }),
     );
     // what that version adds later is taken too

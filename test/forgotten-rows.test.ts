@@ -100,21 +100,21 @@ function holding(home: TemporaryHome): string[] {
 }
 
 async function found(home: TemporaryHome, query: string, ...flags: string[]): Promise<string[]> {
-  const { results, index } = JSON.parse(await home.ok("search", query, ...flags, "--json"));
+  const { results, index } = await home.json("search", query, ...flags);
   expect(index.behind.sessions).toBe(0);
   return [...new Set<string>(results.map((hit: { session_id: string }) => hit.session_id))].sort();
 }
 
 /** Forgets as it said it would; returns the sessions that it names as forks. */
 async function forget(home: TemporaryHome, ...args: string[]): Promise<string[]> {
-  const would = JSON.parse(await home.ok("forget", ...args, "--dry-run", "--json", "--quiet"));
-  const forgot = JSON.parse(await home.ok("forget", ...args, "--yes", "--json", "--quiet"));
+  const would = await home.json("forget", ...args, "--dry-run", "--quiet");
+  const forgot = await home.json("forget", ...args, "--yes", "--quiet");
   expect(forgot).toEqual({ ...would, dryRun: false });
   return forgot.forks.sort();
 }
 
 async function behind(home: TemporaryHome): Promise<number> {
-  return JSON.parse(await home.ok("health", "--json")).metrics.behind.sessions;
+  return (await home.json("health")).metrics.behind.sessions;
 }
 
 /** The scripts that read what is stored by its session, not what was made of it. */
@@ -289,7 +289,7 @@ describe("what was forgotten stays so", () => {
     using home = temporaryHome();
     const { rows, own, write } = SAID.claude(home);
     write(VICTIM, rows);
-    const { session } = JSON.parse(await home.ok("restore", VICTIM, "--json", "--quiet"));
+    const { session } = await home.json("restore", VICTIM, "--quiet");
     await home.ok("embed");
     expect(await forget(home, VICTIM)).toEqual([session.id]);
     expect([holding(home), await home.ok("session-reader", "--list")]).toEqual([[], ""]);

@@ -34,7 +34,7 @@ test("its rows go at the next run, its observations stay", async () => {
   using _ = home;
   rmSync(file);
   expect(await found(home)).toEqual([ID]);
-  const { records } = JSON.parse(await home.ok("observe-compact", ID, "--dump", "--json"));
+  const { records } = await home.json("observe-compact", ID, "--dump");
   const recall = ["observe-compact", ID, "--recall", records[0].observations[0].id] as const;
   const [observation = "", ...source] = (await home.ok(...recall)).trimEnd().split("\n");
   expect(source).toEqual([

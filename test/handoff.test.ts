@@ -44,7 +44,7 @@ test("a page stays within its characters: the oldest notes give way, the last ex
 
 test("the line that starts an agent starts none where the session is unknown", async () => {
   writeClaude(home, { id: ID, rows: work() });
-  const { start } = JSON.parse(await home.ok("handoff", ID, "--json"));
+  const { start } = await home.json("handoff", ID);
   const env = { ...home.env, PATH: `${join(home.root, "bin")}:${process.env.PATH}` };
   const agent = write(join(home.root, "bin", "claude"), '#!/bin/sh\nprintf "%s" "$1"\n');
   spawnSync("chmod", ["+x", agent]);
@@ -70,7 +70,7 @@ describe("a session that a page begins", () => {
     writeClaude(home, { id: OTHER, rows: chain(rows) });
     await home.ok("index-meta", OTHER, "--quiet");
   };
-  const nameOf = async () => JSON.parse(await home.ok("session-reader", OTHER, "--json")).session.name;
+  const nameOf = async () => (await home.json("session-reader", OTHER)).session.name;
 
   test("is named after the session that it continues", async () => {
     await goneOn("Retry in the exporter");
@@ -88,7 +88,7 @@ describe("a session that a page begins", () => {
   test("has no words of the page as its user's, and all that was typed beside it", async () => {
     await goneOn("Retry in the exporter", "\n\nFrom now on answer me in German.");
     await home.ok("observe-compact", OTHER, "--observe", "--quiet");
-    const { rules } = JSON.parse(await home.ok("rules", "--json"));
+    const { rules } = await home.json("rules");
     expect(rules.map(({ words }: { words: string }) => words)).toEqual(["From now on answer me in German."]);
     expect(await home.ok("handoff", OTHER)).toContain('- L1 User: "From now on answer me in German."\n');
     expect(await home.ok("session-reader", OTHER)).not.toContain("Never retry more than three times");

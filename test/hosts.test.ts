@@ -36,7 +36,7 @@ test("every host of the table has fixtures, a golden transcript, and a row in do
 });
 
 const read = async (home: TemporaryHome, id: string): Promise<string[]> =>
-  JSON.parse(await home.ok("session-reader", id, "--json")).entries.map(({ text }: { text: string }) => text);
+  (await home.json("session-reader", id)).entries.map(({ text }: { text: string }) => text);
 
 describe("opencode's database", () => {
   test("is not opened again while nothing was written", async () => {
@@ -127,7 +127,7 @@ describe("OpenClaw's databases", () => {
     await home.ok("embed");
     run(database, say("m1", 90, 90, "more words"));
     expect((await read(home, ID)).slice(-2)).toEqual([LONG, "more words"]);
-    expect(JSON.parse(await home.ok("embed", "--json"))).toMatchObject({ sessions: 1, newChunks: 1 });
+    expect(await home.json("embed")).toMatchObject({ sessions: 1, newChunks: 1 });
     run(database, say("m2", 91, 90, "another question"));
     expect((await read(home, ID)).slice(-2)).toEqual([LONG, "another question"]);
   });
@@ -146,7 +146,7 @@ describe("OpenClaw's databases", () => {
       );
       expect(await read(home, ID)).toEqual(before);
       expect(await read(home, ID)).toEqual(before);
-      const { sessions } = JSON.parse(await home.ok("session-reader", "--list", "--json"));
+      const { sessions } = await home.json("session-reader", "--list");
       expect([sessions.length, sessions[0].cwd]).toEqual([1, "/home/dev/shop"]);
     },
   );
@@ -195,9 +195,7 @@ test("Cursor's transcripts tell their directory by the name of their folder, whe
     ]);
   lay(home.project);
   const cwds = async () =>
-    JSON.parse(await home.ok("session-reader", "--list", "--json")).sessions.map(
-      ({ cwd }: { cwd: string | null }) => cwd,
-    );
+    (await home.json("session-reader", "--list")).sessions.map(({ cwd }: { cwd: string | null }) => cwd);
   expect(await cwds()).toEqual([home.project]);
   for (const twin of [`${folder}-${last}`, `${folder}.${last}`]) mkdirSync(twin);
   lay(`${folder}-${last}`);

@@ -41,12 +41,12 @@ describe("rules --add keeps the user's own words", () => {
       expect(await home.ok("rules", "--add", `"${RULE}"`)).toBe(
         KEPT.replace("kept for this project", "already kept"),
       );
-      const { rules } = JSON.parse(await home.ok("rules", "--json"));
+      const { rules } = await home.json("rules");
       expect(rules).toMatchObject([
         { words: RULE, origin: "agent", line: expect.any(Number), session: { id }, dropped: false },
       ]);
       await home.ok("observe-compact", id, "--observe", "--quiet");
-      expect(JSON.parse(await home.ok("rules", "--json")).rules).toEqual(rules);
+      expect((await home.json("rules")).rules).toEqual(rules);
     });
 
   test("of an earlier message of the calling session, not of an answer, another session or a wish of the agent's", async () => {
@@ -90,7 +90,7 @@ test("rules that were said before set-up are found when set-up indexes", async (
     rows: [claudeUser({ text: "From now on use npm.", cwd: home.project, extra: { entrypoint: "sdk-ts" } })],
   });
   await home.ok("embed");
-  const { rules } = JSON.parse(await home.ok("rules", "--json"));
+  const { rules } = await home.json("rules");
   expect(rules.map(({ words }: { words: string }) => words)).toEqual(["From now on use pnpm."]);
 });
 
@@ -98,7 +98,7 @@ test("rules --drop ends the one named and nothing else of its line", async () =>
   using home = temporaryHome();
   const id = claude(home, "two rules", "Never push without asking me. From now on use pnpm.");
   await home.ok("observe-compact", id, "--observe", "--quiet");
-  const listed = async () => JSON.parse(await home.ok("rules", "--json")).rules;
+  const listed = async () => (await home.json("rules")).rules;
   const [rule] = (await listed()).filter(({ words }: { words: string }) => words.startsWith("Never"));
   expect(await home.ok("rules", "--drop", rule.id)).toBe('ended: "Never push without asking me."\n');
   for (const again of [false, true]) {

@@ -69,7 +69,7 @@ test("sessions whose ids are alike in 200 characters keep a name, a page and obs
   const out = join(home.root, "pages");
   await home.ok("report", "--all", "--out", out);
   expect(readdirSync(out).filter((name) => name.startsWith("a")).length).toBe(2);
-  const { sessions } = JSON.parse(await home.ok("session-reader", "--list", "--json"));
+  const { sessions } = await home.json("session-reader", "--list");
   for (const id of ids) {
     const { name } = sessions.find((session: { id: string }) => session.id === id);
     expect(name).toContain(`touch the ${id.slice(-3)} folder`);
@@ -129,7 +129,7 @@ describe("a meta file that was damaged", () => {
     const [aside = ""] = setAside();
     expect(readFileSync(join(home.paths.meta, aside), "utf8")).toBe(DAMAGE);
     expect(logged()).toHaveLength(1);
-    const { status, findings } = JSON.parse(await home.ok("health", "--json"));
+    const { status, findings } = await home.json("health");
     const about = findings.filter(({ what }: { what: string }) => what.includes("damaged meta file"));
     expect([status, about]).toEqual([
       "DEGRADED",

@@ -80,7 +80,7 @@ function writeOld(home: TemporaryHome, { agent }: Host, days: number): void {
 }
 
 async function findings(home: TemporaryHome): Promise<string[]> {
-  const { findings } = JSON.parse(await home.ok("health", "--json"));
+  const { findings } = await home.json("health");
   return findings
     .map(({ level, what }: { level: string; what: string }) => `${level}: ${what}`)
     .filter((line: string) => / wrote /.test(line));

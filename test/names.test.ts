@@ -114,7 +114,7 @@ test("a search prints the meta file's name, else the title as it was indexed, al
   const told = claudeUser({ text: "the falcon lives in the northern barn", uuid: uuidFrom("prompt") });
   const file = writeClaude(home, { rows: [told, ...filler(200), custom("Late")] });
   const searched = async () => {
-    const { results } = JSON.parse(await home.ok("search", "falcon northern barn", "--json"));
+    const { results } = await home.json("search", "falcon northern barn");
     return results[0].name;
   };
   expect(await searched()).toBe("Late");

@@ -54,7 +54,7 @@ function whole(home: TemporaryHome, text = OUTPUT): string {
 }
 
 async function shown(home: TemporaryHome): Promise<string> {
-  const { entries } = JSON.parse(await home.ok("session-reader", ID, "--tools", "--json"));
+  const { entries } = await home.json("session-reader", ID, "--tools");
   return entries.map(({ tool }: { tool?: { result: string } }) => tool?.result ?? "").join("");
 }
 
@@ -103,7 +103,7 @@ describe("an output in a file", () => {
     const agent = join(file.replace(/\.jsonl$/, ""), "subagents", "agent-a1.jsonl");
     const rows = await Bun.file(file).text();
     write(agent, rows.replaceAll('"isSidechain":false', '"isSidechain":true,"agentId":"a1"'));
-    const { entries } = JSON.parse(await home.ok("session-reader", "agent-a1", "--tools", "--json"));
+    const { entries } = await home.json("session-reader", "agent-a1", "--tools");
     expect(JSON.stringify(entries)).toContain("line 15000");
   });
 

@@ -78,7 +78,7 @@ test("shows an output by the line that it had, with its call, and no line behind
 test("is found where its rows say that they are", async () => {
   lay();
   const lines = async (...args: string[]) => {
-    const { results } = JSON.parse(await home.ok("search", ...args, "--json"));
+    const { results } = await home.json("search", ...args);
     return results.flatMap(({ lines }: { lines: { line: number }[] }) => lines.map(({ line }) => line));
   };
   expect(await lines("what does the egret stir")).toEqual([40, 41]);

@@ -46,7 +46,7 @@ interface Listed {
 }
 
 async function listed(...flags: string[]): Promise<string[]> {
-  const { sessions } = JSON.parse(await home.ok("session-reader", "--list", "--json", ...flags));
+  const { sessions } = await home.json("session-reader", "--list", ...flags);
   return sessions
     .map(
       ({ id, promptsAlone, archived }: Listed) =>
@@ -56,12 +56,12 @@ async function listed(...flags: string[]): Promise<string[]> {
 }
 
 async function words(id = LOST): Promise<string[]> {
-  const { entries } = JSON.parse(await home.ok("session-reader", id, "--json"));
+  const { entries } = await home.json("session-reader", id);
   return entries.map(({ kind, text }: { kind: string; text: string }) => `${kind}: ${text}`);
 }
 
 async function found(query: string): Promise<string[]> {
-  const { results } = JSON.parse(await home.ok("search", query, "--json"));
+  const { results } = await home.json("search", query);
   return results.map(({ session_id, prompts_alone }: { session_id: string; prompts_alone?: true }) =>
     prompts_alone ? `${session_id} prompts` : session_id,
   );
@@ -148,7 +148,7 @@ describe("the prompts of a session without a transcript", () => {
     expect(await found("alders")).toEqual([KEPT]);
     rmSync(file);
     expect([await found("alders"), await found("herons nest")]).toEqual([[KEPT], [KEPT]]);
-    expect(JSON.parse(await home.ok("search", "alders", "--json")).index.behind.sessions).toBe(0);
+    expect((await home.json("search", "alders")).index.behind.sessions).toBe(0);
   });
 
   test("are taken over by the transcript that comes back after they were indexed", async () => {

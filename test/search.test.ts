@@ -78,7 +78,7 @@ test("each printed line holds what is printed of it, in the committed transcript
   const wrong: unknown[] = [];
   let checked = 0;
   for (const { phrasings } of OWN_QUESTIONS) {
-    const { results } = JSON.parse(await home.ok("search", ...phrasings, "--subagents", "--json", "--quiet"));
+    const { results } = await home.json("search", ...phrasings, "--subagents", "--quiet");
     for (const { file, lines } of results) {
       const rows = readFileSync(file, "utf8").split("\n").map(lettersOf);
       for (const { line, who, text } of lines) {

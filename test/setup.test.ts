@@ -104,7 +104,7 @@ test("setup --yes runs the hosts' commands, indexes and names, and answers a que
   ]);
   expect(exitCode).toBe(0);
   expect(stdout).toContain("Codex: no codex on PATH, 2 sessions since 2025-12-14\n");
-  const { sessions } = JSON.parse(await home.ok("session-reader", "--list", "--json"));
+  const { sessions } = await home.json("session-reader", "--list");
   const counts = [...stdout.matchAll(/, (\d+) sessions? since/g)].map(([, count]) => Number(count));
   expect(counts.reduce((sum, count) => sum + count)).toBe(sessions.length);
   expect(stdout).toContain(`\n${sessions.length} sessions can be searched now\n`);
@@ -307,7 +307,7 @@ test("setup says one line where nothing is left to do, and installs into Codex a
       cpSync(join(ROOT, name), join(copyOfCodex(), name), { recursive: true });
   await setup("--yes");
   const again = await setup("--yes");
-  const sessions = JSON.parse(await home.ok("session-reader", "--list", "--json")).sessions.length;
+  const sessions = (await home.json("session-reader", "--list")).sessions.length;
   expect(again).toMatchObject({
     stdout: `nothing to do: session-memory is in Claude Code, pi, Codex, Qwen Code; ${sessions} sessions can be searched\n`,
     exitCode: 0,

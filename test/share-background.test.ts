@@ -46,7 +46,7 @@ describe.skipIf(!hasPostgres())("in the background", () => {
     expect(holding(bob, "bittern")).not.toEqual([]);
     await bob.run("share", "--leave");
     expect(holding(bob, "bittern")).toEqual([]);
-    expect(JSON.parse(await bob.ok("search", "where is the bittern", "--json")).results).toEqual([]);
+    expect((await bob.json("search", "where is the bittern")).results).toEqual([]);
   });
 });
 

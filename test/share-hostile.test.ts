@@ -246,7 +246,7 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
     empty(1, 6000);
     for (const n of [1, 6000]) postgres.sql(exchanges(`empty${n}`, 1), "mallory");
     expect((await bob.share()).pulled).toEqual({ sessions: 5000 + ALL.length, chunks: 4, removed: 0 });
-    const { results } = JSON.parse(await bob.ok("search", "flood", "--json"));
+    const { results } = await bob.json("search", "flood");
     expect(results.map(({ session_id }: { session_id: string }) => session_id)).toEqual(["empty6000"]);
     empty(6001, 6010);
     expect((await bob.share()).pulled).toEqual({ sessions: 10, chunks: 0, removed: 10 });
@@ -354,7 +354,7 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
     const times = (id: string) => String(find.get(id)?.text).split("odd words").length - 1;
     expect(times("mallory@mallet:odd1")).toBe(ofExchange.filter((body) => body.includes(known)).length);
     store.close();
-    const found = JSON.parse(await bob.ok("search", "why are refunds booked twice", "--json"));
+    const found = await bob.json("search", "why are refunds booked twice");
     expect(found.results[0].id ?? found.results[0].session_id).toContain(uuid(1));
     for (const command of ["session-reader", "report", "query-session"] as const) {
       const args = command === "query-session" ? ["mallory@mallet:odd1", "what"] : ["mallory@mallet:odd1"];

@@ -239,7 +239,7 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
   });
 
   test("is read whole from its copy, is in no list of own sessions, and comes back where its copy or the list was lost", async () => {
-    const listed = JSON.parse(await bob.ok("session-reader", "--list", "--json"));
+    const listed = await bob.json("session-reader", "--list");
     expect(listed.sessions.map(({ id }: { id: string }) => id)).toEqual([uuid(2)]);
     const all = await bob.ok("session-reader", "--list", "--shared", "--project", ".", "--resume");
     expect(all).toContain(`double refunds · alice@desk:${ID} · claude · github.com/acme/shop`);
@@ -253,7 +253,7 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
     expect(await found("why are refunds booked twice")).toEqual([[ID, ALICE]]);
     const own = await bob.ok("search", "why are refunds booked twice", "--json", "--own");
     expect(JSON.parse(own).results).toEqual([]);
-    const { metrics } = JSON.parse(await bob.ok("health", "--json"));
+    const { metrics } = await bob.json("health");
     expect(metrics.totalSessions).toBe(1);
     await bob.share("--pull");
     expect(plain(await read(ID))).toEqual(WHOLE);

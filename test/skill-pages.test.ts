@@ -96,7 +96,7 @@ test("a command knows by its host's variable whose session it is called in", asy
       ["own", "2026-01-02T00:00:00.000Z"],
     ] as const)
       writeClaude(home, { id: uuidFrom(name), rows: [claudeUser({ text: name, cwd: home.project, at })] });
-    const last = async () => JSON.parse(await home.ok("session-reader", "last", "--json")).session.id;
+    const last = async () => (await home.json("session-reader", "last")).session.id;
     expect(await last()).toBe(uuidFrom("own"));
     home.env[idVariable ?? ""] = uuidFrom("own");
     expect([idVariable, await last()]).toEqual([idVariable, uuidFrom("other")]);

@@ -122,7 +122,7 @@ test("of natural sentences nine in ten that lay something down are kept, and of 
     ]);
     writeClaude(home, { id: context.sessionId, cwd: context.cwd, rows });
     await home.ok("observe-compact", context.sessionId, "--observe", "--quiet");
-    const { rules } = JSON.parse(await home.ok("rules", "--project", context.cwd, "--json"));
+    const { rules } = await home.json("rules", "--project", context.cwd);
     return rules.map(({ words }: { words: string }) => words);
   };
   expect(await keptOf("look-alikes", lookAlikes)).toEqual([]);

@@ -62,7 +62,7 @@ async function heard({
 async function listed(
   ...args: string[]
 ): Promise<{ id: string; words: string; holds: boolean; [key: string]: unknown }[]> {
-  return JSON.parse(await home.ok("rules", "--json", ...args)).rules;
+  return (await home.json("rules", ...args)).rules;
 }
 
 describe("without a model", () => {

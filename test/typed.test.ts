@@ -97,7 +97,7 @@ beforeAll(async () => {
     return { name, cwd, session: write(text, cwd, number) };
   });
   for (const { name, session } of places) found.set(name, { observed: await observe(session), told: [] });
-  const { rules } = JSON.parse(await world.ok("rules", "--json"));
+  const { rules } = await world.json("rules");
   for (const { name, cwd } of places)
     for (const { words, project } of rules) if (project === cwd) found.get(name)?.told.push(words);
 });

@@ -47,7 +47,7 @@ test("takes no session for newer than the moment it is read: not the last, not i
   const welcomed = JSON.parse((await home.hook("session-start", begun)).stdout).hookSpecificOutput
     .additionalContext;
   expect(welcomed).toContain('the last session in this project was "The real last one" (0s ago)');
-  const { sessions } = JSON.parse(await home.ok("session-reader", "--list", "--json"));
+  const { sessions } = await home.json("session-reader", "--list");
   const listed = (sessions as { id: string; updatedAt: string }[]).map(({ id, updatedAt }) => [
     id,
     updatedAt,
@@ -58,7 +58,7 @@ test("takes no session for newer than the moment it is read: not the last, not i
   expect(listed.at(-1)).toEqual([future, old]);
   expect(await home.ok("session-reader", "last")).toContain("The real last one");
   writeClaude(home, { id: ME, rows: talk(ME, { cwd, at: secondsAgo(600) }) });
-  const digest = JSON.parse(await home.ok("activity-summary", "--current", ME, "--since", "30d", "--json"));
+  const digest = await home.json("activity-summary", "--current", ME, "--since", "30d");
   const ages = digest.sessions.map(({ id, ageSeconds }: { id: string; ageSeconds: number }) => [
     id === LAST ? "last" : id === future ? "future" : "whole",
     ageSeconds > 3600,
@@ -69,7 +69,7 @@ test("takes no session for newer than the moment it is read: not the last, not i
     ["future", true],
   ]);
   await home.ok("embed");
-  const { results } = JSON.parse(await home.ok("search", "hello", "--after", "1d", "--json"));
+  const { results } = await home.json("search", "hello", "--after", "1d");
   expect(results.filter(({ timestamp }: { timestamp: string }) => timestamp > now)).toEqual([]);
   const store = openStore(home.paths.database);
   const times = store.db

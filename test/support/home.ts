@@ -47,6 +47,8 @@ export interface TemporaryHome {
   ): Promise<string>;
   /** Runs one that must succeed and returns what it prints. */
   ok(name: string, ...args: string[]): Promise<string>;
+  /** Runs one that must succeed with `--json` and returns the document. */
+  json(name: string, ...args: string[]): Promise<ReturnType<typeof JSON.parse>>;
   /** What to do before it is removed. */
   atEnd: (() => void)[];
   remove(): void;
@@ -113,6 +115,9 @@ export function temporaryHome(variables: Environment = {}): TemporaryHome {
       const { stdout, stderr, exitCode } = await this.run(name, ...args);
       expect([name, args, exitCode, exitCode === 0 ? "" : stderr]).toEqual([name, args, 0, ""]);
       return stdout;
+    },
+    async json(name, ...args) {
+      return JSON.parse(await this.ok(name, ...args, "--json"));
     },
     atEnd: [],
     remove() {
