@@ -119,14 +119,15 @@ export async function publish(hub: Hub, options: PublishOptions): Promise<Publis
     );
     const emptied = (empty ?? []).map(({ session }) => session);
     report.withdrawn += await withdrawEmptied(hub, emptied, { state, origin });
-    const { seq, sessions, chunks, sent, refused: out } = await publishEach(hub, full ?? [], origin);
-    report.sessions += sessions;
-    report.chunks += chunks;
-    refused.push(...out);
-    state.db.transaction(() => {
-      notePublished(state, sent);
-      if (seq > 0) writeShareFact(state, "seq", String(seq));
-    });
+    for await (const { seq, sessions, chunks, sent, refused: out } of publishEach(hub, full ?? [], origin)) {
+      report.sessions += sessions;
+      report.chunks += chunks;
+      if (out !== undefined) refused.push(out);
+      state.db.transaction(() => {
+        notePublished(state, sent);
+        if (seq > 0) writeShareFact(state, "seq", String(seq));
+      });
+    }
     done += batch.reduce((sum, { session }) => sum + session.chunks, 0);
     options.onProgress?.(done, total);
   }
@@ -140,36 +141,33 @@ interface Published {
   sessions: number;
   chunks: number;
   sent: LocalSession[];
-  /** Sessions with a row that the hub refuses, each with the reason. */
-  refused: string[];
+  /** The session with a row that the hub refuses, and the reason. */
+  refused?: string;
 }
 
 /** Codes of PostgreSQL for a row that breaks a rule, holds what it cannot store, or is beyond its limits. */
 const REFUSED_ROW = /^(?:22|23|54)/;
 
 /** Publishes sessions; where the hub refuses a row, by halves, so that no session keeps another back. */
-async function publishEach(hub: Hub, batch: readonly OutgoingSession[], origin: string): Promise<Published> {
+async function* publishEach(
+  hub: Hub,
+  batch: readonly OutgoingSession[],
+  origin: string,
+): AsyncGenerator<Published> {
+  if (batch.length === 0) return;
   const sent = batch.map(({ session }) => session);
-  if (batch.length === 0) return { seq: 0, sessions: 0, chunks: 0, sent, refused: [] };
   try {
-    return { ...(await publishSessions(hub, batch, origin)), sent, refused: [] };
+    yield { ...(await publishSessions(hub, batch, origin)), sent };
   } catch (error) {
     const isRow = error instanceof SessionMemoryError && REFUSED_ROW.test(String(error.details?.code));
     if (!isRow) throw error;
     if (batch.length === 1) {
-      const refused = [`${sent[0]?.hostId} (${error.message.replace(/^.*?: /, "")})`];
-      return { seq: 0, sessions: 0, chunks: 0, sent: [], refused };
+      const refused = `${sent[0]?.hostId} (${error.message.replace(/^.*?: /, "")})`;
+      return yield { seq: 0, sessions: 0, chunks: 0, sent: [], refused };
     }
     const half = Math.ceil(batch.length / 2);
-    const first = await publishEach(hub, batch.slice(0, half), origin);
-    const second = await publishEach(hub, batch.slice(half), origin);
-    return {
-      seq: Math.max(first.seq, second.seq),
-      sessions: first.sessions + second.sessions,
-      chunks: first.chunks + second.chunks,
-      sent: [...first.sent, ...second.sent],
-      refused: [...first.refused, ...second.refused],
-    };
+    yield* publishEach(hub, batch.slice(0, half), origin);
+    yield* publishEach(hub, batch.slice(half), origin);
   }
 }
 
