@@ -125,11 +125,7 @@ function hashBytes(descriptor: number, offset: number): string {
  *
  * @returns false when the file stayed locked; the same news is then reported once more.
  */
-export function setMarks(
-  marksFile: MarksFile,
-  advances: readonly Advance[],
-  seen: Marks | undefined,
-): boolean {
+function setMarks(marksFile: MarksFile, advances: readonly Advance[], seen: Marks | undefined): boolean {
   if (advances.length === 0 && seen) return true;
   const { path, viewerId } = marksFile;
   const release = waitForLock(`${path}.lock`, LOCK_WAIT_MS);

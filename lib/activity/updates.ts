@@ -50,7 +50,7 @@ interface Report {
   overlaps: { session: string; file: string }[];
 }
 
-export interface Updates {
+interface Updates {
   /** Null without news. */
   text: string | null;
   report: Report;

@@ -40,13 +40,7 @@ import {
 } from "../sessions/places.ts";
 import { besideCopy, idsOf, pulledSessions } from "../sessions/pulled.ts";
 import { sessionKey } from "../sessions/record.ts";
-import {
-  identifySession,
-  isStillVisible,
-  listSessions,
-  visibleAmong,
-  visibleSession,
-} from "../sessions/sessions.ts";
+import { identifySession, isStillVisible, listSessions, visibleAmong } from "../sessions/sessions.ts";
 import { type ForgetIn, type Forgetting, type Found, isForgotten } from "../store/state.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import { copiesLock } from "./copies.ts";
@@ -93,7 +87,7 @@ function shortenedRetention(paths: Paths): { name: string; days: number } | unde
 }
 
 /** The reason that no copies are made; undefined if they are. */
-export type Stopped = "off" | "retention" | undefined;
+type Stopped = "off" | "retention" | undefined;
 
 /** Returns why no copies are made: by the user's word, or since the user set a host to delete earlier than it does by itself. */
 export function whyStopped(paths: PathsWithRules, { archive }: Pick<Settings, "archive">): Stopped {
@@ -152,6 +146,12 @@ function removeExcluded(paths: PathsWithRules): void {
   const wanted = new Set(filesOf(copies, paths));
   for (const copy of archivedTranscripts(paths))
     if (wanted.has(copy.file) && isOut(copy)) removeCopy(copy.file);
+}
+
+/** Returns the session of a found file, where it may be read. */
+function visibleSession(found: TranscriptFile, paths: PathsWithRules): Session | undefined {
+  const session = identifySession(found);
+  return session && visibleAmong([session], paths)[0];
 }
 
 /** A command that reads a host's database holds its lock no longer. */

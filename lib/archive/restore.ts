@@ -17,7 +17,7 @@ import { type Rules, readRules } from "../transcripts/rules.ts";
 import { copiedLines } from "./copy.ts";
 
 /** A session made again, or what it would be. */
-export interface Restored extends Pick<Session, "id" | "file"> {
+interface Restored extends Pick<Session, "id" | "file"> {
   folder: string;
   rows: number;
 }

@@ -26,7 +26,6 @@ import { forgetPaid } from "../store/paid.ts";
 import { forgetRepositories } from "../store/repositories.ts";
 import {
   eraseFreedState,
-  type Forget,
   type ForgetIn,
   type ForgetScope,
   type Forgetting,
@@ -34,6 +33,9 @@ import {
   forgetWritten,
 } from "../store/state.ts";
 import { allIndexes, openStore, type Store } from "../store/store.ts";
+
+/** Forgets in one store, and returns the part of the report that it can fill. */
+type Forget = (forgetting: Forgetting, scope: ForgetScope) => Partial<Found> | Promise<Partial<Found>>;
 
 const STORES: readonly Forget[] = [
   ...[forgetNotes, forgetReports, forgetMetas, forgetLedgers, forgetRepositories, forgetStanding],

@@ -12,6 +12,7 @@ import { callingSession } from "../hosts/table.ts";
 import { type Behind, findChanged, isAllIndexed, openIndex, unreadPulled } from "../index/freshness.ts";
 import { hostId, type IndexedSession } from "../index/index-state.ts";
 import type { ChunkFilter } from "../search/candidates.ts";
+import { uniquePrefix } from "../search/corpus.ts";
 import { type Hit, type HitStyle, hitJson, readLoss, roundRelevance } from "../search/hit.ts";
 import { findHits } from "../search/hits.ts";
 import { matchProject } from "../search/own-project.ts";
@@ -25,7 +26,7 @@ import {
   printFull,
   printHits,
 } from "../search/print.ts";
-import { hiddenSessions, type SearchFilters, shortIdIn, toFilter } from "../search/search-filters.ts";
+import { hiddenSessions, type SearchFilters, toFilter } from "../search/search-filters.ts";
 import { readName } from "../sessions/meta.ts";
 import { archivePlace, findMachine, formerCopies } from "../sessions/places.ts";
 import { mayShowShared, pulledSessions, sharedBy } from "../sessions/pulled.ts";
@@ -433,6 +434,11 @@ function makeStyle(store: Store, { settings, paths }: Config): HitStyle {
     timezone: settings.timezone,
     participants: settings.participants,
   };
+}
+
+/** Returns the shortest start of an id that is unique in the index. */
+function shortIdIn(store: Store, session: IndexedSession): string {
+  return uniquePrefix(store, session.id, session.id.length - (sharedBy(session) ?? session).id.length);
 }
 
 /** Returns a function that asks another one once for each session. */

@@ -7,7 +7,7 @@ import { type Chunk, type ChunkContext, chunkExchange, searchableRows } from "./
 import { isBefore, placeKey } from "./stored-rows.ts";
 
 /** An exchange as it is indexed. */
-export interface Derived {
+interface Derived {
   /** Nothing of them is excluded; the index still cuts the calls, after chunks were made of whole ones. */
   rows: readonly Row[];
   chunks: readonly Chunk[];

@@ -13,7 +13,7 @@ import type { EmbedTexts } from "../model/configured-model.ts";
 import type { Embedded } from "../model/llm.ts";
 import { putPaidTopics, putPaidVector } from "../store/paid.ts";
 import { isBusy, isStorageError } from "../store/storage-errors.ts";
-import { forgottenSoFar, IS_OWN, isStillThere, type Store } from "../store/store.ts";
+import { forgottenSoFar, IS_OWN, type Store } from "../store/store.ts";
 import {
   countPending,
   knownVector,
@@ -195,6 +195,12 @@ function keep(run: EmbeddingRun, groups: readonly PendingChunk[][], vectors: Flo
     storeAll((chunk, embedding) => putPaidVector(run.store.db, chunk, { embedder, embedding }));
     throw error;
   }
+}
+
+/** Returns whether a chunk still has the same content. */
+function isStillThere(store: Store, { id, hash }: { id: number; hash: Uint8Array }): boolean {
+  const row = store.db.prepare("SELECT 1 FROM chunks WHERE id = ? AND content_hash = ?").get(id, hash);
+  return row !== undefined;
 }
 
 /** Stores vectors of zeros as the paid ones will be. */

@@ -49,7 +49,7 @@ interface ChunkPlace {
 const INSERT_TEXT = "INSERT INTO chunks_fts (rowid, content, header, tools, extra) VALUES (?, ?, ?, ?, ?)";
 
 /** Inserts a chunk. The hash is the key of its vector and topics; by default it is that of its header and content. */
-export function addChunk(
+function addChunk(
   { db }: Store,
   chunk: Chunk,
   { session, timestamp, exchange, hash }: Omit<ChunkPlace, "before"> & { hash?: Uint8Array | undefined },

@@ -10,7 +10,7 @@ import { parseTime } from "../language/times.ts";
 import { sharedBy } from "../sessions/pulled.ts";
 import type { Store } from "../store/store.ts";
 import type { ChunkFilter } from "./candidates.ts";
-import { readIndexedSessions, uniquePrefix } from "./corpus.ts";
+import { readIndexedSessions } from "./corpus.ts";
 
 export interface SearchFilters {
   /** ISO time, date, or words such as `last week`. */
@@ -110,11 +110,6 @@ async function sessionId(reference: string, { store, own, config, remark }: Filt
 function idOfFile(store: Store, file: string): string | undefined {
   const row = store.db.prepare("SELECT id FROM sessions WHERE file = $file").get({ file });
   return row && String(row.id);
-}
-
-/** Returns the shortest start of an id that is unique in the index. */
-export function shortIdIn(store: Store, session: IndexedSession): string {
-  return uniquePrefix(store, session.id, session.id.length - (sharedBy(session) ?? session).id.length);
 }
 
 /** Returns a test for sessions to hide: those excluded since they were indexed, and shared ones that the index has, or all of these. */

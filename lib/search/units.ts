@@ -17,7 +17,7 @@ export interface AskedWorth {
 }
 
 /** The ranking by which rows were found. */
-export interface Found {
+interface Found {
   /** The ranking of the session, in parts of the best one's. */
   session: number;
   /** The ranking of what stands in a row, in parts of the best. */

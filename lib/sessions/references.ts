@@ -129,7 +129,7 @@ interface Named {
 }
 
 /** Shorter beginnings of ids are too likely to be words. */
-export const PREFIX_MIN = 4;
+const PREFIX_MIN = 4;
 
 /** A session as references know it. */
 export interface Referable {

@@ -105,12 +105,6 @@ export function visibleSessionAt(file: string, paths: PathsWithRules): Session |
   return session && visibleAmong([session], paths)[0];
 }
 
-/** Returns the session of a found file, where it may be read. */
-export function visibleSession(found: TranscriptFile, paths: PathsWithRules): Session | undefined {
-  const session = identifySession(found);
-  return session && visibleAmong([session], paths)[0];
-}
-
 /** Returns the sessions that may be read at this moment. */
 export function visibleAmong(sessions: readonly Session[], paths: PathsWithRules): Session[] {
   return sessions.filter(openGate(paths));

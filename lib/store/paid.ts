@@ -128,7 +128,7 @@ export function paidTopics(db: SqlDatabase, hash: Uint8Array): string[] | undefi
 }
 
 /** Notes that a session holds words that were paid for. */
-export function putHolder(db: SqlDatabase, { hash, session }: Paid): void {
+function putHolder(db: SqlDatabase, { hash, session }: Paid): void {
   db.prepare("INSERT OR IGNORE INTO paid.holders (content_hash, session_id) VALUES (?, ?)").run(
     hash,
     session,

@@ -230,9 +230,6 @@ export interface Found {
   unerased: number;
 }
 
-/** Forgets in one store, and returns the part of the report that it can fill. */
-export type Forget = (forgetting: Forgetting, scope: ForgetScope) => Partial<Found> | Promise<Partial<Found>>;
-
 /** The scope of a store that needs no more. */
 export type ForgetIn = Pick<ForgetScope, "paths" | "dryRun">;
 

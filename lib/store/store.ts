@@ -83,12 +83,6 @@ export function noteForgotten(store: Store): void {
   writeFact(store, FORGOTTEN_FACT, String(Number(forgottenSoFar(store) ?? 0) + 1));
 }
 
-/** Returns whether a chunk still has the same content. */
-export function isStillThere(store: Store, { id, hash }: { id: number; hash: Uint8Array }): boolean {
-  const row = store.db.prepare("SELECT 1 FROM chunks WHERE id = ? AND content_hash = ?").get(id, hash);
-  return row !== undefined;
-}
-
 /** An index is removed after 30 days without use. */
 const UNUSED_MS = 30 * DAY_MS;
 
