@@ -178,11 +178,12 @@ function hostTranscripts(host: HostLine, paths: Paths, options: PlaceOptions): T
   return found;
 }
 
-/** Lists folders, each once: several places of a host may share one. */
+/** Lists folders, each once, without files of no lines: several places of a host may share one. */
 function listOnce(): Walk["list"] {
   const known = new Map<string, Dirent[]>();
   return (folder) => {
-    const entries = known.get(folder) ?? listEntries(folder);
+    const entries =
+      known.get(folder) ?? listEntries(folder).filter((entry) => !entry.isFile() || linesName(entry.name));
     known.set(folder, entries);
     return entries;
   };
@@ -242,9 +243,7 @@ function addFiles(
     if (known) found.push({ file: path, ...told, ...known });
   };
   if (isDeep) for (const path of transcriptsUnder(folder)) add(path, basename(path));
-  else
-    for (const entry of list(folder))
-      if (entry.isFile() && linesName(entry.name)) add(`${folder}${sep}${entry.name}`, entry.name);
+  else for (const entry of list(folder)) if (entry.isFile()) add(`${folder}${sep}${entry.name}`, entry.name);
 }
 
 /** Makes a reader of the names of files at a place. */

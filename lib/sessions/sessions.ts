@@ -6,7 +6,7 @@ import { changedAt } from "../base/files.ts";
 import { compareText, folderName, projectName } from "../base/text.ts";
 import type { Paths, PathsWithRules } from "../config/config.ts";
 import type { Head } from "../hosts/format.ts";
-import { findFormat, findHost } from "../hosts/hosts.ts";
+import { findFormat, findHost, HOSTS } from "../hosts/hosts.ts";
 import { unpackedName } from "../hosts/names.ts";
 import { isCopyOnDisk, statUnpacked } from "../hosts/packed.ts";
 import type { Agent, Session, SessionIdentity } from "../hosts/session.ts";
@@ -118,10 +118,12 @@ export function isStillVisible(session: Session, paths: PathsWithRules): boolean
 /** Returns the files that are not transcripts as sessions of unknown kind. */
 export function unlistedTranscripts(paths: PathsWithRules, listed: readonly Session[]): Session[] {
   const files = new Set(listed.map(({ file }) => file));
-  // Where names give agent and id, every file is listed already.
   const isGiven = paths.transcripts.length > 0;
-  return findTranscripts(paths, { subagents: true }).flatMap((found) => {
-    if (!isGiven && !findHost(found.agent)?.hasOtherFiles) return [];
+  // Where names give agent and id, every file is listed already.
+  const agents = isGiven ? [undefined] : HOSTS.flatMap((host) => (host.hasOtherFiles ? host.agent : []));
+  const found = agents.flatMap((agent) => findTranscripts(paths, { agent, subagents: true }));
+  return found.flatMap((found) => {
+    if (!isGiven && found.agent === undefined) return [];
     if (files.has(found.file) || found.ephemeral || identifySession(found)) return [];
     const stat = statUnpacked(found.file);
     if (!stat?.isFile() || stat.size === 0) return [];
