@@ -9,9 +9,11 @@ export const HOSTS: readonly Host[] = await Promise.all(
   TABLE.map(async (line) => ({ ...line, ...(await line.load()).host })),
 );
 
+const BY_NAME = new Map<string | undefined, Host>(HOSTS.map((host) => [host.agent, host]));
+
 /** Returns a host by its name in `--agent`; undefined for `plain`, which is not a host. */
 export function findHost(agent: string | undefined): Host | undefined {
-  return HOSTS.find((host) => host.agent === agent);
+  return BY_NAME.get(agent); // asked of every session and transcript there is
 }
 
 /** Returns how an agent's rows are read. */
