@@ -20,7 +20,7 @@ import { readActiveBranch } from "./support/entries.ts";
 import { homePerTest, temporaryHome, writeClaude, writePi } from "./support/home.ts";
 import { PI_SESSION, piAssistant, piHeader, piUser } from "./support/pi.ts";
 import { fuzzSeed, SOAK, seeded } from "./support/random.ts";
-import type { Row } from "./support/rows.ts";
+import { jsonl, type Row } from "./support/rows.ts";
 import { ROOT, runCommand } from "./support/run.ts";
 
 const home = homePerTest();
@@ -70,6 +70,28 @@ test("a torn tail is not read, costs no later record, and is counted", () => {
     );
     expect(skipped).toBe(isWhole ? 0 : 1);
   }
+});
+
+test("records are read back as they were written; what is none, or an observation of another shape, is left out", () => {
+  const file = ledgerFile(home.paths, "s1");
+  const [first] = RECORD.observations;
+  const records = [
+    { ...RECORD, coversToId: "row2", closes: ["bbbbbb"], files: { read: ["a.ts"], modified: [] } },
+    { kind: "dropped", ids: "all", reason: "rebuild" },
+    { kind: "reflected", observations: [first], dropped: ["a"], tokens: 3, by: "m", focus: "f" },
+  ] as LedgerRecord[];
+  for (const record of records) appendLedgerFile(file, record);
+  const odd = [
+    null,
+    [],
+    { kind: "merged" },
+    { kind: "observed", covers: "1" },
+    { kind: "observed", coversTo: "9" },
+  ];
+  const shapes = [{ ...first, priority: "purple" }, { ...first, sources: [2, "3"] }, 7];
+  for (const value of [...odd, { ...RECORD, observations: shapes }])
+    appendFileSync(file, jsonl([value as Row]));
+  expect(readLedgerFile(file)).toEqual({ records: [...records, RECORD], skipped: odd.length });
 });
 
 test.each([

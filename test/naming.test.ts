@@ -162,29 +162,6 @@ test("spokenText() keeps what was said and drops what was pasted", () => {
   expect(spokenText(text).split("\n").filter(Boolean)).toEqual(["look at this", "- first point", "thanks"]);
 });
 
-test("summarizeByRule() takes the first request, the last one and the last answer", () => {
-  const entries = [
-    user("Fix the flaky login test, but keep the 5 s timeout."),
-    agent("I will look at it."),
-    edit("/shop/test/login.test.ts"),
-    edit("/shop/src/auth.ts"),
-    edit("/shop/src/auth.ts"),
-    user("also add a regression test for the refresh of expired sessions"),
-    agent("We decided to await refresh instead of retrying."),
-    agent("The login test passes now, and the timeout is still 5 s."),
-  ];
-  expect(summarizeByRule(toRows(entries), { project: "shop", date: "2026-02-03" })).toEqual({
-    name: "Fix the flaky login test",
-    description: "Fix the flaky login test, but keep the 5 s timeout.",
-    summary: [
-      "Asked: Fix the flaky login test, but keep the 5 s timeout.",
-      "Then: also add a regression test for the refresh of expired sessions",
-      "Last: The login test passes now, and the timeout is still 5 s.",
-    ].join("\n"),
-    tags: ["testing", "auth", "debugging"],
-  });
-});
-
 test("a session that says nothing is named by its first words, else by place and time", () => {
   const where = { project: "shop", date: "2026-02-03" };
   expect(summarizeByRule(toRows([user("hello"), agent("Hi!")]), where)).toMatchObject({

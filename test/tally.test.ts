@@ -37,23 +37,6 @@ describe("tally()", () => {
     expect([[...read], [...tried]]).toEqual([["schema.sql"], []]);
     expect([firstUser?.text, lastAssistant?.text]).toEqual(["rename the table", "Renamed."]);
   });
-
-  test("counts no file that an edit failed on, and no command that was turned down or broken off", () => {
-    const rows = [
-      done("edit", "a.ts", "failed"),
-      done("write", "b.ts", "rejected"),
-      done("command", "rm -rf build", "rejected"),
-      done("command", "sleep 100", "unknown", "[Request interrupted by user for tool use]"),
-      done("command", "sleep 100", "running"),
-    ];
-    const { edited, tried, ran, calls } = tally(rows);
-    expect([edited.size, [...tried], ran, calls]).toEqual([0, ["a.ts", "b.ts"], 1, 5]);
-  });
-
-  test("keeps of a file that is edited twice the last edit", () => {
-    const [first, last] = [done("edit", "a.ts"), done("edit", "a.ts")];
-    expect(tally([first, last]).edited.get("a.ts")).toBe(last);
-  });
 });
 
 describe("exchangesIn()", () => {
@@ -64,15 +47,6 @@ describe("exchangesIn()", () => {
       { items: [before], isClosed: true },
       { items: [one, call], isClosed: true },
       { items: [two], isClosed: false },
-    ]);
-  });
-
-  test("parts before what it is told instead", () => {
-    const rows = [said("user", "one"), said("summary", "…"), said("assistant", "on")];
-    const parts = exchangesIn(rows, ({ who }) => who !== "assistant");
-    expect(Array.from(parts, ({ items }) => items.map(({ who }) => who))).toEqual([
-      ["user"],
-      ["summary", "assistant"],
     ]);
   });
 });

@@ -13,7 +13,7 @@ import { claudeUser } from "./support/claude.ts";
 import { conversation, type Format } from "./support/corpus.ts";
 import { readActiveBranch, readEntries, readLastEntries } from "./support/entries.ts";
 import { fuzzSeed, type Random, SOAK, seeded } from "./support/random.ts";
-import { jsonl, type Row } from "./support/rows.ts";
+import { jsonl } from "./support/rows.ts";
 
 const FORMATS: Format[] = ["claude", "pi", "codex", "plain"];
 const NEWLINE = 10;
@@ -81,13 +81,6 @@ describe.each(FORMATS)("%s", (format) => {
         .join("");
       writeFileSync(file, `${glued}\n`);
       expect(shown([...readEntries(file, { head })])).toEqual(shown(entries));
-    }
-  });
-
-  test("a reader that polls while two writers append sees every whole row exactly once", () => {
-    for (let round = 0; round < 20 * SOAK; round++) {
-      const { seen, whole } = twoWriters(format);
-      expect(seen).toEqual(whole);
     }
   });
 
@@ -169,12 +162,6 @@ function readWhole(bytes: Buffer): { head: Head; entries: Entry[] } {
   return { head, entries: [...readEntries(file, { head })] };
 }
 
-/** What rows say, read by themselves. */
-function shownOf(rows: Row[], head: Head): string[] {
-  writeFileSync(`${file}.alone`, jsonl(...rows));
-  return shown([...readEntries(`${file}.alone`, { head })]);
-}
-
 function shown(entries: Entry[]): string[] {
   return entries.map((entry) => `${entry.kind} ${entry.text}`);
 }
@@ -185,42 +172,4 @@ function readEverything(): void {
   readLastEntries(file, { count: 5, results: true });
   readActiveBranch(file, { results: true });
   validateSessionFile(file);
-}
-
-/**
- * Two processes append rows to one file, some rows in two writes, so that the other's row may land in the middle; a
- * reader looks after every write. A row of one write is whole wherever it lands, one of two is when nothing came
- * between.
- */
-function twoWriters(format: Format): { seen: string[]; whole: string[] } {
-  const { head } = readWhole(Buffer.from(jsonl(...conversation(format, random, 1))));
-  writeFileSync(file, "");
-  const rows = [conversation(format, random, 4), conversation(format, random, 4)];
-  const whole: string[] = [];
-  const seen: string[] = [];
-  let from = { offset: 0, line: 0 };
-  const write = (bytes: Buffer) => {
-    appendFileSync(file, bytes);
-    const progress: ReadProgress = { offset: 0, line: 0, skipped: 0 };
-    seen.push(...shown([...readEntries(file, { head, from, progress })]));
-    from = { offset: progress.offset, line: progress.line };
-  };
-  for (let row = take(rows); row; row = take(rows)) {
-    const bytes = Buffer.from(jsonl(row));
-    const cut = random.chance(0.3) ? random.integer(1, bytes.length - 2) : bytes.length;
-    write(bytes.subarray(0, cut));
-    const between = cut < bytes.length && random.chance(0.5) ? take(rows) : undefined;
-    if (between) {
-      write(Buffer.from(jsonl(between)));
-      whole.push(...shownOf([between], head));
-    } else whole.push(...shownOf([row], head));
-    if (cut < bytes.length) write(bytes.subarray(cut));
-  }
-  return { seen, whole };
-}
-
-/** The next row of one of the two. */
-function take(rows: Row[][]): Row | undefined {
-  const waiting = rows.filter((queue) => queue.length > 0);
-  return waiting.length > 0 ? random.pick(waiting).shift() : undefined;
 }

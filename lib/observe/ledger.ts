@@ -162,7 +162,7 @@ function endsTorn(descriptor: number): boolean {
 }
 
 /** Returns a value read from a ledger as a record, its texts redacted; undefined for another value. */
-export function parseLedgerRecord(value: unknown, clean = (text: string) => text): LedgerRecord | undefined {
+function parseLedgerRecord(value: unknown, clean = (text: string) => text): LedgerRecord | undefined {
   if (!isRecord(value)) return undefined;
   const { kind, files } = value;
   const text = (key: string) => stringOf(value[key]) ?? "";
