@@ -7,23 +7,19 @@
  * cookie.
  */
 
-import { secretEnd, type Value } from "./judge.ts";
-import { isStandIn, lookAt, type ReportSecret, SENTENCE } from "./looks.ts";
-import { FOREIGN_NAMES, isHeading, NAME_ENDS, NAMES_SECRET, type Name, nameEndingAt } from "./names.ts";
+import { isSecretCell, secretEnd, type Value } from "./judge.ts";
+import { isStandIn, type ReportSecret, SENTENCE } from "./looks.ts";
+import { FOREIGN_NAMES, isHeading, NAME_ENDS, type Name, nameEndingAt } from "./names.ts";
 
-/** Reads the rows of a table: a word, and the source of a pattern. */
-function readTable(table: string, parts: Record<string, string>): [string, string][] {
-  return table
-    .trim()
-    .split("\n")
-    .map((row) => {
-      const at = row.indexOf(" ");
-      return [row.slice(0, at), row.slice(at + 1).replace(/@[a-z]/g, (part) => parts[part] ?? part)];
-    });
-}
-
+/** Compiles the rows of a table: a word, and the source of a pattern, with parts by their letter. */
 function compileTable(table: string, parts: Record<string, string>, flags: string): [string, RegExp][] {
-  return readTable(table, parts).map(([word, source]) => [word, new RegExp(source, flags)]);
+  return [...table.matchAll(/^(\S+) (.+)$/gm)].map(([, word = "", source = ""]) => [
+    word,
+    new RegExp(
+      source.replace(/@[a-z]/g, (part) => parts[part] ?? part),
+      flags,
+    ),
+  ]);
 }
 
 const PARTS: Record<string, string> = {
@@ -211,41 +207,29 @@ const PLACE_PARTS: Record<string, string> = {
   "@t": "[A-Z2-7]{16,128}|(?=[A-Z -]{1,60}[2-7])(?:[A-Z2-7]{4}[ -]){3,15}[A-Z2-7]{1,8}",
 };
 
-/** The places of a table, and a pattern for any of them: most words are at none. */
-interface Places {
-  any: RegExp;
-  /** Compiled once a text is at one of them. */
-  each: () => readonly [string, RegExp][];
-}
+/** A pattern for any place of a table, since most words are at none, and each place's kind and pattern. */
+type Places = [any: RegExp, each: [kind: string, pattern: RegExp][]];
 
 function compilePlaces(table: string, flags: string): Places {
   // between arguments is a blank, or what separates them in a list
   const spaced = table.replace(/(?<!^\w+) (?![^[\]\n]*\])/gm, `(?: |["'], ?["'])`);
-  const rows = readTable(spaced, PLACE_PARTS);
-  let compiled: [string, RegExp][] | undefined;
-  return {
-    any: new RegExp(rows.map(([, source]) => source).join("|"), flags),
-    each: () => (compiled ??= rows.map(([kind, source]) => [kind, new RegExp(source, `d${flags}`)])),
-  };
+  const each = compileTable(spaced, PLACE_PARTS, `d${flags}`);
+  return [new RegExp(each.map(([, { source }]) => source).join("|"), flags), each];
 }
 
 let places: readonly Places[] | undefined;
-
-/** Returns all places, compiled with the first word that may be at one: many runs meet none. */
-function openPlaces(): readonly Places[] {
-  places ??= [compilePlaces(COMMANDS, "y"), compilePlaces(SENTENCES, "iy")];
-  return places;
-}
 
 /** Names of fields and variables. */
 const FIELD = /^(?:pass(?:word|wd)?|pwd|secret|token|required)$/i;
 
 /** Reports the value at this place, and returns where it ends. */
 function findPlaced(text: string, at: number, found: ReportSecret): number {
-  for (const { any, each } of openPlaces()) {
+  // compiled with the first word that may be at a place: many runs meet none
+  places ??= [compilePlaces(COMMANDS, "y"), compilePlaces(SENTENCES, "iy")];
+  for (const [any, each] of places) {
     any.lastIndex = at;
     if (!any.test(text)) continue;
-    for (const [kind, pattern] of each()) {
+    for (const [kind, pattern] of each) {
       pattern.lastIndex = at;
       const [start, end] = pattern.exec(text)?.indices?.slice(1).find(Boolean) ?? [0, 0];
       const value = text.slice(start, end);
@@ -289,39 +273,32 @@ export function findForeign(text: string, found: ReportSecret): void {
 }
 
 /** Lists of names, and what stands at the same places below or behind them: tables, files of rows, inserts. */
-const TABLES: [separator: string, table: RegExp][] = [
-  [
-    "|",
-    /^([^\n]*\|[^\n]*)\n[^\n|:-]{0,12}\|?[ \t]*:?-{2,}[-:|+ \t]*\n((?:[^\n]*\|[^\n]*(?:\n|$)){1,200})/dgm,
-  ],
-  [",", /^([\w ]{1,40}(?:,[\w ]{1,40}){1,20})\n((?:[^\n(),]*,[^\n()]*(?:\n|$)){1,200})/dgm],
-  [";", /^([\w ]{1,40}(?:;[\w ]{1,40}){1,20})\n((?:[^\n();]*;[^\n()]*(?:\n|$)){1,200})/dgm],
-  [",", /\binto\s[^\n()]{1,80}\(([^()]{1,400})\)\s*values\s*\(([^()]{1,400})\)/dgi],
-];
+const TABLES = compileTable(
+  String.raw`
+| ^([^\n]*\|[^\n]*)\n[^\n|:-]{0,12}\|?[ \t]*:?-{2,}[-:|+ \t]*\n((?:[^\n]*\|[^\n]*(?:\n|$)){1,200})
+, ^([\w ]{1,40}(?:,[\w ]{1,40}){1,20})\n((?:[^\n(),]*,[^\n()]*(?:\n|$)){1,200})
+; ^([\w ]{1,40}(?:;[\w ]{1,40}){1,20})\n((?:[^\n();]*;[^\n()]*(?:\n|$)){1,200})
+, \binto\s[^\n()]{1,80}\(([^()]{1,400})\)\s*values\s*\(([^()]{1,400})\)
+`,
+  {},
+  "dgim",
+);
 const ENDS_CELL = /^["`* ]{0,40}[,;|\n)]/;
-const COMPOUND = /\p{L}[-_.]\p{L}|\p{Ll}\p{Lu}/u;
 
 /** Reports what stands in a column of passwords. */
 function findInColumns(text: string, found: ReportSecret): void {
   for (const [separator, table] of TABLES) {
     for (const { indices, 1: heading = "", 2: rows = "" } of text.matchAll(table)) {
-      const columns = heading.split(separator).flatMap((cell, i) => (isHeading(cell) ? [i] : []));
+      const isColumn = heading.split(separator).map(isHeading);
       let at = indices?.[2]?.[0] ?? 0;
-      for (const row of columns.length > 0 ? rows.split("\n") : []) {
-        let start = at;
+      for (const row of isColumn.includes(true) ? rows.split("\n") : []) {
         for (const [i, cell] of row.split(separator).entries()) {
           const value = cell.replace(/^[\s`*"']+|[\s`*"']+$/g, "");
-          const from = start + cell.indexOf(value);
-          const isLiteral = /["']/.test(text.charAt(from - 1));
-          const look =
-            columns.includes(i) && !/\s/.test(value) && !NAMES_SECRET.test(value)
-              ? lookAt(value, true)
-              : "none";
-          if (/mixed|hash|random/.test(look) || (look !== "none" && (isLiteral || COMPOUND.test(value))))
-            found(from, from + value.length, "password");
-          start += cell.length + 1;
+          const start = at + cell.indexOf(value);
+          if (isColumn[i] && isSecretCell(value, text.charAt(start - 1)))
+            found(start, start + value.length, "password");
+          at += cell.length + 1;
         }
-        at += row.length + 1;
       }
     }
   }

@@ -86,6 +86,11 @@ password @tcp(|@unix( (?<![\w:/.-])[\w.-]{1,60}:([^\s"'@:[\]\x60]{3,100})@(?:tcp
 password :thin: :thin:[\w.-]{1,60}\/([^\s"'@/[\]\x60]{3,100})@
 `);
 
+/** Keys written as 64 bytes. */
+export const ARRAYS = readShapes(String.raw`
+private-key , \[((?:\s{0,8}(?:25[0-5]|2[0-4]\d|1?\d?\d)\s{0,8},){63}\s{0,8}(?:25[0-5]|2[0-4]\d|1?\d?\d),?\s{0,8})\]
+`);
+
 interface Format {
   kind: string;
   prefix: string;

@@ -6,6 +6,8 @@ import {
   isFieldName,
   isHex,
   isJoined,
+  isMostlyWords,
+  isPath,
   isStandIn,
   isUuid,
   isWords,
@@ -13,6 +15,7 @@ import {
   type Look,
   longestPart,
   lookAt,
+  looksRandom,
   RANDOM_MIN,
   SENTENCE,
 } from "./looks.ts";
@@ -96,6 +99,16 @@ small-word value ^(?=[a-z]{8,}$)(?!.*(?:ed|en|ble|ory|ive|ing|ent)$)
 small-letters value ^[a-z]{6,40}$
 both-letters value ^(?=.*[a-z])[A-Za-z]{6,40}$
 names-field value/i ^(?:pass(?:word|wd)?|pwd|secret|token|required)$
+body value ^.{60,76}$
+starts-line before ^(?:[^]*\n)?[ \t]*(?:(?:\d{1,6}(?:→|[:|\t-])|L\d{1,6}[: ]|[+>|-](?=[ \t+>|]|$)|[+>](?=\S))[ \t]*){0,4}.?$
+ends-body after ^["',]?\s*?(?:\n|$)
+id value ^(?:[A-Za-z]{1,12}[_-]){1,3}[A-Za-z0-9]+$|^[0-9a-f]{6,}(?:-[0-9A-Za-z]{1,12})+$
+public value ^(?:MII.{3}CC|MII.{3}ANBgkq|MFkwEwYH|MCowBQYDK2V|AAAA[BCE]|sha\d{1,3}-|h1:)
+public-place before/i (?:\bsha\d{1,3}(?:[-:=_ ]|sum)|SHA256:|\bmd5[-:=]|\bh1:|base64,|nonce[-=]|["'][xyne]["']\s?:\s?["']|ssh-\w+ |ecdsa-\S{1,30} |W\/"|(?:id|hash|digest|checksum|integrity|fingerprint|etag|nonce|commit|sha|rev|cursor|uuid|ref|guid|version|sum|md5|thumbprint|mappings|public_?key|pubkey|name|class(?:Name)?|type|file|path|url|href|src)["'\x60]?\s{0,2}[:=>]{1,2}\s{0,2}["'\x60]?)$
+in-path before [\w.-]\/$|@$
+in-address before [\w+.-]{2,20}:\/\/[^\s"'<>]*$
+secret-address before/i :\/\/[^\s"'<>]*(?:[?#&;]|reset|invite|magic|verif|confirm|token|hook|unsubscribe|auth|secret)[^\s"'<>]*$
+ends-file after ^(?:\.[A-Za-z]\w{0,4}\b|@)
 `
     .trim()
     .split("\n")
@@ -111,6 +124,9 @@ const TESTS: Record<string, (value: string) => boolean> = {
   words: isWords,
   uuid: isUuid,
   hex: isHex,
+  isMostlyWords,
+  isPath,
+  looksRandom,
   joined: isJoined,
   field: isFieldName,
   asks: asksForValue,
@@ -118,6 +134,9 @@ const TESTS: Record<string, (value: string) => boolean> = {
   about: (value) => ABOUT_FIELD.test(value),
   sentence: (value) => SENTENCE.test(value),
   "names-secret": (value) => NAMES_SECRET.test(value),
+  "mostly-words": isMostlyWords,
+  "path-like": isPath,
+  "random-letters": (value) => looksRandom(value.replace(/[+/=]/g, "")),
   "random-part": (value) => lookAt(longestPart(value)) === "random",
   "scrambled-part": (value) => lookAt(longestPart(value)) === "scrambled",
 };
@@ -259,6 +278,26 @@ said-word + line near compound
 said-word - line near
 said-word + joined last line
 said-word + joined last colon
+random-run - hex
+random-run - uuid
+random-run - id
+random-run - public
+random-run - mostly-words
+random-run - !random-letters
+random-run - path-like
+random-run - ends-file
+random-run - public-place
+random-run - in-address !secret-address
+random-run - in-path !in-address
+random-run +
+key-line + body starts-line ends-body
+cell - spaced
+cell - names-secret
+cell + mixed
+cell + hash
+cell + random
+cell + in-quotes !none
+cell + compound !none
 `
     .trim()
     .split("\n")
@@ -270,37 +309,23 @@ said-word + joined last colon
   ({ decided }) => decided,
 );
 
-/** Returns the end of the secret that a value holds, or undefined for a value that is harmless. */
-export function secretEnd(
-  { text: whole, start, end, way, isQuoted }: Value,
-  { name, before, text }: { name: Name; before: string; text: string },
-): number | undefined {
-  if (name.level === "token" && whole.length < RANDOM_MIN) return undefined;
-  const parts: Record<Part, string> = {
-    name: name.text,
-    before,
-    between: text.slice(name.end, start),
-    value: whole,
-    whole,
-    after: text.slice(end, end + 44),
-    way,
-  };
-  const known = new Map<string, boolean>([
-    [way, true],
-    [name.level, true],
-    [`of:${name.kind}`, true],
-    ["quoted", isQuoted],
-  ]);
+/** Returns a test for features; each is told once. */
+function judge(
+  parts: Partial<Record<Part, string>>,
+  facts: readonly string[] = [],
+): (feature: string) => boolean {
+  const known = new Map(facts.map((fact) => [fact, true]));
   let look: Look | undefined;
   const tell = (feature: string): boolean => {
-    const known = PATTERNS.get(feature);
-    if (known) return known.pattern.test(parts[known.part]);
+    const told = PATTERNS.get(feature);
+    if (told) return told.pattern.test(parts[told.part] ?? "");
+    const value = parts.value ?? "";
     if (LOOKS.includes(feature as Look)) {
-      look ??= lookAt(has("setting") ? parts.value.replaceAll(".", "-") : parts.value, has("literal"));
+      look ??= lookAt(has("setting") ? value.replaceAll(".", "-") : value, has("literal"));
       return look === feature;
     }
     const test = TESTS[feature];
-    if (test) return test(parts.value);
+    if (test) return test(value);
     const rule = RULES.get(feature)?.find(({ needs }) => needs.every(([each, is]) => has(each) === is));
     return rule?.verdict ?? false;
   };
@@ -309,7 +334,38 @@ export function secretEnd(
     known.set(feature, is);
     return is;
   };
+  return has;
+}
+
+/** Returns the end of the secret that a value holds, or undefined for a value that is harmless. */
+export function secretEnd(
+  { text: whole, start, end, way, isQuoted }: Value,
+  { name, before, text }: { name: Name; before: string; text: string },
+): number | undefined {
+  if (name.level === "token" && whole.length < RANDOM_MIN) return undefined;
+  const between = text.slice(name.end, start);
+  const after = text.slice(end, end + 44);
+  const parts = { name: name.text, before, between, value: whole, whole, after, way };
+  const has = judge(parts, [way, name.level, `of:${name.kind}`, ...(isQuoted ? ["quoted"] : [])]);
   // a stop behind a word in a sentence is the sentence's
   if (!isQuoted && !has("sure")) parts.value = whole.replace(/[.,:;!?*]+$/, "");
   return has("secret-value") ? start + parts.value.length : undefined;
 }
+
+/** Shorter runs are mostly ids, longer ones pictures, certificates, source maps and signatures. */
+const [RUN_MIN, RUN_MAX] = [20, 200];
+const ALL_KINDS = /^(?=.*[A-Z])(?=.*[a-z]).*\d/;
+
+/** Returns the kind of secret that a run of base64 characters is by its looks: a line of a key, or another one. */
+export function kindOfRun(text: string, { start, end }: { start: number; end: number }): string | undefined {
+  const value = text.slice(start, end);
+  if (value.length < RUN_MIN || value.length > RUN_MAX || !ALL_KINDS.test(value)) return undefined;
+  const before = text.slice(Math.max(0, start - 300), start);
+  const has = judge({ before, value, after: text.slice(end, end + 8) });
+  if (!has("random-run")) return undefined;
+  return has("key-line") ? "private-key" : "secret";
+}
+
+/** Returns whether a cell of a column of passwords is one. */
+export const isSecretCell = (value: string, before: string): boolean =>
+  judge({ value }, /["']/.test(before) ? ["quoted", "in-quotes"] : ["quoted"])("cell");

@@ -1,30 +1,56 @@
 /** Judges by looks alone: whether a value is random, words, a placeholder or code, and what is random without a name near it. */
 
-/** Templates, variables, masks and words that say that the value is elsewhere. */
-const PLACEHOLDER =
-  /^(?:\$[A-Za-z_{(]|\$\d\b|%[A-Za-z_(]|[<{[(]|[-*•.…_#?]+$|x+$)|example|placeholder|changeme|redacted|[_-]here$|^abcdef\w{0,10}$|[*•xX]{4}|\.{3}|…|\$\{|\{\{|^%\w+%$|^@\w+@$|^[*&][a-z_]+$|^(?:ctrl|alt|shift|cmd|meta|option|super|command)\+/i;
-const PLACEHOLDER_WORD =
-  /^(?:your|my|the|some|any|no|new|old|test|dummy|fake|sample|demo|mock|change|insert|enter|put|null|undefined|true|false|none|required|optional|string|number|boolean|unknown|object|postgres|rabbitmq|mongodb|minioadmin|localhost|development|production)(?:$|[\s_-]|me)/i;
-/** A chain of names: `form.password.value`, `*flags.PWD`. */
-const CHAIN =
-  /^[*&!@:]?[A-Za-z_$][\w$]*(?:(?:\.|::|->|[?!]\.)[A-Za-z_$][\w$]*)+[!?]?$|^[&@:!]{1,2}[A-Za-z_]+$/;
-/** A path, a file, an address, a reference to a store. */
-const ELSEWHERE =
-  /^~\/|^(?:\.{1,2})?\/[^\s]*[/.]|^[A-Za-z]:[\\/]|^[\w.-]+(?:\/[\w.-]+)+\.[A-Za-z]{1,5}$|^[\w.-]+\.(?:json|ya?ml|toml|pem|key|crt|p12|txt|env)$|:\/\/|^(?:vault|ref|arn|ENC|required|sha\d+)[:+|[]/;
+/** Compiles rows of a name and a pattern to one pattern, which any of them fulfils. */
+const anyOf = (rows: string): RegExp =>
+  new RegExp(rows.trim().replace(/^\S+ /gm, "").replaceAll("\n", "|"), "i");
+
+/** Values that say that the secret is elsewhere. */
+const STAND_IN = anyOf(String.raw`
+variable ^\$[a-z_{(]|^\$\d\b|^%[a-z_(]|^%\w+%$|^@\w+@$|\$\{
+bracket ^[<{[(]|\{\{
+mask ^[-*•.…_#?]+$|^x+$|[*•x]{4}|\.{3}|…
+word example|placeholder|changeme|redacted|[_-]here$|^abcdef\w{0,10}$
+pointer ^[*&][a-z_]+$
+keys ^(?:ctrl|alt|shift|cmd|meta|option|super|command)\+
+path ^~\/|^(?:\.{1,2})?\/\S*[/.]|^[a-z]:[\\/]|^[\w.-]+(?:\/[\w.-]+)+\.[a-z]{1,5}$
+file ^[\w.-]+\.(?:json|ya?ml|toml|pem|key|crt|p12|txt|env)$
+address :\/\/
+store ^(?:vault|ref|arn|ENC|required|sha\d+)[:+|[]
+`);
+/** Values that only names in code have; in quotes two names are not a chain. */
+const CHAIN = anyOf(String.raw`
+chain ^[*&!@:]?[a-z_$][\w$]*(?:(?:\.|::|->|[?!]\.)[a-z_$][\w$]*)+[!?]?$
+symbol ^[&@:!]{1,2}[a-z_]+$
+`);
+/** Words at the beginning that ask for a value, or are a harmless one. */
+const PLACEHOLDER_WORD = anyOf(String.raw`
+asks ^(?:your|my|the|some|any|no|new|old|test|dummy|fake|sample|demo|mock|change|insert|enter|put|required|optional)(?:$|[\s_-]|me)
+value ^(?:null|undefined|true|false|none|unknown|postgres|rabbitmq|mongodb|minioadmin|localhost|development|production)(?:$|[\s_-]|me)
+type ^(?:string|number|boolean|object)(?:$|[\s_-]|me)
+`);
 /** Algorithms, protocols and sizes are named in the same sentences as passwords. */
-const ALGORITHM =
-  /^(?:sha-?\d+|md5|base(?:32|58|64)|utf-?\d+|argon2\w*|p?bkdf2(?:with\w+)?|b?crypt|scrypt|scram-\S+|aes-?\d*\w*|oauth2?|x?ed?25519|v?\d+(?:[.-]?[a-z]{1,5})?)$/i;
+const ALGORITHM = anyOf(String.raw`
+hash ^(?:sha-?\d+|md5|argon2\w*|p?bkdf2(?:with\w+)?|b?crypt|scrypt|scram-\S+)$
+encoding ^(?:base(?:32|58|64)|utf-?\d+)$
+cipher ^(?:aes-?\d*\w*|x?ed?25519)$
+protocol ^oauth2?$
+size ^v?\d+(?:[.-]?[a-z]{1,5})?$
+`);
 /** Words that say something about a field, and names of variables. */
-const FIELD_WORD =
-  /pass|pwd|word|secret|token|user|login|input|field|text|hash|crypt|valid|correct|require|missing|empty|option|hidden|string|value|^(?:true|false|null|none|number|bytes|boolean|unset|redacted|postgres|include|inherit|basic)$/i;
+const FIELD_WORD = anyOf(`
+part pass|pwd|word|secret|token|user|login|input|field|text|hash|crypt|valid|correct|require|missing|empty|option|hidden|string|value
+whole ^(?:true|false|null|none|number|bytes|boolean|unset|redacted|postgres|include|inherit|basic)$
+`);
 /** Words of sentences about passwords and about the place of a value. */
-export const ABOUT_FIELD =
-  /pass|pwd|secret|token|credential|kennw|wachtw|contrase|senha|\b(?:must|should|cannot|please|required|invalid|incorrect|enter|your|least|characters?|see|ask|same|field|value|hint|string|option|missing|empty)\b/i;
+export const ABOUT_FIELD = anyOf(String.raw`
+part pass|pwd|secret|token|credential|kennw|wachtw|contrase|senha
+whole \b(?:must|should|cannot|please|required|invalid|incorrect|enter|your|least|characters?|see|ask|same|field|value|hint|string|option|missing|empty)\b
+`);
 /** Words of any sentence. */
-export const SENTENCE = new RegExp(
-  `${ABOUT_FIELD.source}|\\b(?:is|are|be|not|the|at|as|in|of|to|for|from|with|and|or|but|if|when|so|by|on|that|this|which|because|was|has|have|will|can|used|stored|never|user|input|text|insert|put|change|now|before|after|must|should|via|into|then|also|no)\\b`,
-  "i",
-);
+export const SENTENCE = anyOf(String.raw`
+about ${ABOUT_FIELD.source}
+word \b(?:is|are|be|not|the|at|as|in|of|to|for|from|with|and|or|but|if|when|so|by|on|that|this|which|because|was|has|have|will|can|used|stored|never|user|input|text|insert|put|change|now|before|after|must|should|via|into|then|also|no)\b
+`);
 const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 const HEX = /^(?:0x|sha\d{1,3}[:-])?[0-9a-f]+$/i;
 /** Shorter hashes are as often numbers. */
@@ -62,13 +88,17 @@ export const isJoined = (text: string): boolean => /\p{L}-\p{L}/u.test(text);
 
 /** Returns whether a text stands for a value that is not written here. In quotes two names are not a chain. */
 export function isStandIn(text: string, isQuoted = false): boolean {
-  if (PLACEHOLDER.test(text) || ELSEWHERE.test(text)) return true;
+  if (STAND_IN.test(text)) return true;
   if (isQuoted && !/\w\.\w+\.\w|::|->/.test(text)) return false;
   return CHAIN.test(text) && !looksRandom(text.replaceAll(".", ""));
 }
 
-/** `${PASSWORD}`, `$PASS`, `{password}`, `%PASS%`, `***`, or a marker of ours. */
-const TEMPLATE = /^(?:\$[\w{(].*|\{.*\}|%\w+%|\*+|\[redacted:[a-z0-9-]+\]|x{3,}|\.{3,}|…|)$/i;
+/** Templates, masks and markers of ours in addresses. */
+const TEMPLATE = anyOf(String.raw`
+variable ^(?:\$[\w{(].*|\{.*\}|%\w+%)$
+mask ^(?:\*+|x{3,}|\.{3,}|…)?$
+marker ^\[redacted:[a-z0-9-]+\]$
+`);
 export const isTemplate = (text: string): boolean => TEMPLATE.test(text);
 
 /** Returns whether a text begins as one that asks for a value. */
@@ -87,7 +117,7 @@ export function isName(text: string): boolean {
 }
 
 /** Returns whether most letters are in pieces that could be words: `TestColor256Fallback`. */
-function isMostlyWords(text: string): boolean {
+export function isMostlyWords(text: string): boolean {
   const parts = text.match(/[A-Z]?[a-z]+|[A-Z]+/g) ?? [];
   const words = parts.filter((part) => /^(?=.*[aeiouy])[A-Z]?[a-z]{2,}$/.test(part));
   const letters = parts.join("").length;
@@ -110,9 +140,10 @@ export function looksRandom(text: string): boolean {
   return ratio >= 0.42 && !(/^[a-z]+(?:[A-Z][a-z]+)+$/.test(text) && isMostlyWords(text));
 }
 
-/** Pairs of letters that hardly any word has, not even where two words meet. */
-const RARE_PAIRS =
-  /(?=(?:b[fkqxz]|c[gjvx]|d[xz]|f[jqvxz]|g[qjvxz]|h[jxz]|j[bcdfghjklmnpqrtvwxyz]|k[jqxz]|m[jqxz]|p[jqvxz]|q[a-tv-z]|s[xz]|t[jqx]|v[bcdfghjklmnpqtwxz]|w[jqvxz]|x[bdgjkrvz]|y[jq]|z[bcdfgjkmnpqrstvwx]))/gi;
+/** Pairs of letters that hardly any word has, not even where two words meet: the first letter, and all that would be the second. */
+const RARE =
+  "bfkqxz cgjvx dxz fjqvxz gqjvxz hjxz jbcdfghjklmnpqrtvwyxz kjqxz mjqxz pjqvxz qabcdefghijklmnopqrstvwxyz sxz tjqx vbcdfghjklmnpqtwxz wjqvxz xbdgjkrvz yjq zbcdfgjkmnpqrstvwx";
+const RARE_PAIRS = new RegExp(`(?=${RARE.replace(/(\w)(\w+) ?/g, "|$1[$2]").slice(1)})`, "gi");
 
 /** Returns whether letters alone are random: case changes more often than in words, or no vowel occurs for long. */
 function isScrambled(text: string): boolean {
@@ -143,38 +174,8 @@ export function isWords(text: string): boolean {
 const countChanges = (text: string): number =>
   (text.match(/[a-z]+|[A-Z]+|[0-9]+|[^A-Za-z0-9]+/g)?.length ?? 1) - 1;
 
-/** Shorter ones are mostly ids. */
-const MIN = 20;
-/** Longer ones are pictures, certificates, source maps and signatures. */
-const MAX = 200;
-/** Lines of a key's body are this long. */
-const [BODY_MIN, BODY_MAX] = [60, 76];
-
-/** Matches what precedes a value that is public: a checksum, an id, a public key, a place in a list. */
-const PUBLIC_BEFORE =
-  /(?:\bsha\d{1,3}(?:[-:=_ ]|sum)|SHA256:|\bmd5[-:=]|\bh1:|base64,|nonce[-=]|["'][xyne]["']\s?:\s?["']|ssh-\w+ |ecdsa-\S{1,30} |W\/"|(?:id|hash|digest|checksum|integrity|fingerprint|etag|nonce|commit|sha|rev|cursor|uuid|ref|guid|version|sum|md5|thumbprint|mappings|public_?key|pubkey|name|class(?:Name)?|type|file|path|url|href|src)["'`]?\s{0,2}[:=>]{1,2}\s{0,2}["'`]?)$/i;
-/** `toolu_01…`, `chatcmpl-9a…`, `cus_N…`: what a short word begins is an id. */
-const ID = /^(?:[A-Za-z]{1,12}[_-]){1,3}[A-Za-z0-9]+$|^[0-9a-f]{6,}(?:-[0-9A-Za-z]{1,12})+$/;
-/** Certificates, public keys and sums say so at their beginning. */
-const PUBLIC = /^(?:MII.{3}CC|MII.{3}ANBgkq|MFkwEwYH|MCowBQYDK2V|AAAA[BCE]|sha\d{1,3}-|h1:)/;
-const ADDRESS_OF_SECRET = /reset|invite|magic|verif|confirm|token|hook|unsubscribe|auth|secret/i;
-
-/** Returns whether a run of base64 characters is a secret by its looks, and where that ends. */
-export function isRandom(text: string, { start, end }: { start: number; end: number }): boolean {
-  const length = end - start;
-  if (length < MIN || length > MAX) return false;
-  const token = text.slice(start, end);
-  if (!/[A-Z]/.test(token) || !/[a-z]/.test(token) || !/[0-9]/.test(token)) return false;
-  if (isHex(token) || isUuid(token) || ID.test(token) || PUBLIC.test(token) || isMostlyWords(token))
-    return false;
-  if (!looksRandom(token.replace(/[+/=]/g, "")) || isPath(token)) return false;
-  if (/^(?:\.[A-Za-z]\w{0,4}\b|@)/.test(text.slice(end, end + 7))) return false;
-  if (PUBLIC_BEFORE.test(text.slice(Math.max(0, start - 40), start))) return false;
-  return !isInAddress(text, start);
-}
-
 /** A path has segments that are words; base64 has a slash in about one of 64 characters. */
-function isPath(token: string): boolean {
+export function isPath(token: string): boolean {
   if (!/[/_-]/.test(token)) return false;
   if (/^(?:[a-z]{2,}|[A-Z][a-z]+)\//.test(token)) return true;
   const parts = token.split(/[/_-]/);
@@ -183,41 +184,6 @@ function isPath(token: string): boolean {
   );
   return (
     words.join("").length > token.length / 4 || !parts.some((part) => looksRandom(part) || part.length >= 12)
-  );
-}
-
-/** Returns whether a place is in the path of an address: only its parameters hold secrets. */
-function isInAddress(text: string, start: number): boolean {
-  const before = text.slice(Math.max(0, start - 300), start);
-  const address = /[\w+.-]{2,20}:\/\/[^\s"'<>]*$/.exec(before)?.[0];
-  if (address === undefined) return /[\w.-]\/$|@$/.test(before);
-  return !/[?#&;]/.test(address) && !ADDRESS_OF_SECRET.test(address);
-}
-
-/** No line with a secret begins further back; a text of one long line is not gone through from each place. */
-const LINE_REACH = 400;
-
-function lineStart(text: string, at: number): number {
-  const from = Math.max(0, at - LINE_REACH);
-  return from + text.slice(from, at).lastIndexOf("\n") + 1;
-}
-
-/** Signs that editors, diffs, quotes and tools put before a line: numbers, `+`, `>`, `|`. */
-const PREFIX =
-  /[ \t]{0,80}(?:(?:\d{1,6}(?:→|[:|\t-])|L\d{1,6}[: ]|[+>|-](?=[ \t+>|]|$)|[+>](?=\S))[ \t]{0,80}){0,4}/y;
-
-/** Returns where the content of the line that begins here begins. */
-function contentStart(text: string, line: number): number {
-  PREFIX.lastIndex = line;
-  return PREFIX.test(text) ? PREFIX.lastIndex : line;
-}
-
-/** Returns whether a run is one whole line of a key's body. */
-export function isBodyLine(text: string, { start, end }: { start: number; end: number }): boolean {
-  if (end - start < BODY_MIN || end - start > BODY_MAX) return false;
-  return (
-    start - contentStart(text, lineStart(text, start)) <= 1 &&
-    /^["',]?\s*?(?:\n|$)/.test(text.slice(end, end + 8))
   );
 }
 

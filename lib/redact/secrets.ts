@@ -4,8 +4,18 @@
  */
 
 import { findAnnounced, findForeign } from "./announced.ts";
-import { type CharacterRun, findFormat, findShapes, MIDDLES, type Scan, SPACED, scan } from "./formats.ts";
-import { decode, isBodyLine, isRandom, isTemplate, looksRandom, type ReportSecret } from "./looks.ts";
+import {
+  ARRAYS,
+  type CharacterRun,
+  findFormat,
+  findShapes,
+  MIDDLES,
+  type Scan,
+  SPACED,
+  scan,
+} from "./formats.ts";
+import { kindOfRun } from "./judge.ts";
+import { decode, isTemplate, looksRandom, type ReportSecret } from "./looks.ts";
 
 interface Span {
   start: number;
@@ -23,6 +33,8 @@ const MEDIA = /data:(?:image|font|audio|video|application)\/[\w.+-]{1,40}(?:;[\w
 
 /** Longer runs are data. */
 const RUN_MAX = 20_000;
+/** 64 digits, their commas and brackets. */
+const ARRAY_MIN = 129;
 /** `pw=` and four characters. */
 const SHORTEST = 7;
 
@@ -78,7 +90,7 @@ function findSecrets(text: string, { words, prefixes, runs, isForeign, isMarked 
     findInAddresses(text, found);
     findShapes(SPACED, text, 0, found);
   }
-  if (text.length >= ARRAY_MIN) findKeyArrays(text, found);
+  if (text.length >= ARRAY_MIN) findShapes(ARRAYS, text, 0, found);
   const guessed = (start: number, end: number, kind: string) =>
     spans.push({ start, end, kind, isGuess: true });
   let [until, next] = [0, 0];
@@ -105,14 +117,11 @@ function findRandom(
     if (start < done) continue;
     const place = { start, end: start + token.length };
     const inner = decode(token);
-    if (inner !== undefined) {
-      if (findSecrets(inner, scan(inner)).length > 0) found(start, place.end, "secret");
-    } else if (isRandom(text, place)) {
-      if (isBodyLine(text, place)) {
-        done = endOfBody(text, start);
-        found(start, done, "private-key");
-      } else found(start, place.end, "secret");
-    }
+    const isHiding = inner !== undefined && findSecrets(inner, scan(inner)).length > 0;
+    const kind = inner === undefined ? kindOfRun(text, place) : isHiding ? "secret" : undefined;
+    if (kind === undefined) continue;
+    if (kind === "private-key") done = endOfBody(text, start);
+    found(start, kind === "private-key" ? done : place.end, kind);
   }
   return done;
 }
@@ -158,19 +167,6 @@ function endOfBody(text: string, from: number): number {
   return BODY_END.test(text) ? BODY_END.lastIndex : end;
 }
 
-const ARRAY = /\[\s{0,8}((?:\d{1,3}\s{0,8},\s{0,8}){63}\d{1,3}),?\s{0,8}\]/g;
-
-/** 64 digits, their commas and brackets. */
-const ARRAY_MIN = 129;
-
-/** Reports keys written as 64 bytes. */
-function findKeyArrays(text: string, found: ReportSecret): void {
-  for (const { index, 0: whole, 1: bytes = "" } of text.matchAll(ARRAY)) {
-    if (bytes.split(",").every((byte) => Number(byte) < 256))
-      found(index + 1, index + whole.length - 1, "private-key");
-  }
-}
-
 /** A line of nothing but base64, after what editors and diffs put before it: of some length, or the last, padded one. */
 const KEY_LINE =
   /^([ \t]*(?:\d{1,6}[→:|\t-]|[+>|-](?=[\sA-Za-z0-9+/]))?[ \t]*)((?=[^\n]*[A-Z])(?=[^\n]*[a-z])[A-Za-z0-9+/]{16,76}|[A-Za-z0-9+/]{2,75}={1,2})(?=[ \t"',]*$)/gm;
@@ -182,11 +178,8 @@ export function replaceKeyLines(text: string): string {
 
 /** Returns whether a key is open where a text ends; undefined if the text says nothing of it. */
 export function leavesKeyOpen(text: string): boolean | undefined {
-  if (text.includes("-----")) {
-    const begin = Math.max(text.lastIndexOf("PRIVATE KEY-----"), text.lastIndexOf("PRIVATE KEY BLOCK-----"));
-    const end = text.lastIndexOf("-----END ");
-    if (begin !== -1 || end !== -1) return begin !== -1 && text.lastIndexOf("-----BEGIN ", begin) > end;
-  }
+  const edges = text.match(/-----(?:END |BEGIN [\w ]{0,60}PRIVATE KEY(?: BLOCK)?-----)/g);
+  if (edges) return edges.at(-1) !== "-----END ";
   const tail = text.slice(-120).trimEnd();
   const last = tail.slice(tail.lastIndexOf("\n") + 1);
   return last.length <= 100 && /^.{0,24}[A-Za-z0-9+/]{60,76}$/s.test(last) ? true : undefined;
