@@ -1,6 +1,7 @@
 /** Finds which sessions wrote lines of a file that is here, why, and what sessions did to it since. */
 
 import { resolve } from "node:path";
+import { usageError } from "../base/command.ts";
 import { SessionMemoryError } from "../base/errors.ts";
 import { isFile, statPath } from "../base/files.ts";
 import { counted, formatRange, rangesOf } from "../base/text.ts";
@@ -80,13 +81,14 @@ export function blame(place: LinePlace, scope: BlameScope): Blamed {
 
 function readFile({ path, name, from, to }: LinePlace): string {
   const hint = `search --file ${name} lists the sessions that had to do with it`;
+  const asked = `Cannot find line ${formatRange(from, to)} of ${name}`;
+  if (from < 1 || from > to) throw usageError(`${asked}: lines count from 1 upwards`, hint);
   if (!isFile(path))
     throw new SessionMemoryError("NOT_FOUND", `Cannot read ${name}: no such file here`, { hint });
   const read = (descriptor: number, size: number) => readFully(descriptor, 0, size).toString("utf8");
   const text = withFile(path, read, { max: FILE_MAX });
   const count = text === "" ? 0 : text.replace(/\r?\n$/, "").split("\n").length;
-  if (from >= 1 && from <= to && to <= count && to - from < LINES_MAX) return text;
-  const asked = `Cannot find line ${formatRange(from, to)} of ${name}`;
+  if (to <= count && to - from < LINES_MAX) return text;
   const why =
     to - from >= LINES_MAX ? `at most ${LINES_MAX} lines at once` : `it has ${counted(count, "line")}`;
   throw new SessionMemoryError("NOT_FOUND", `${asked}: ${why}`, { hint });
