@@ -97,7 +97,7 @@ async function main(run: Run<typeof FLAGS>): Promise<void> {
   }
   const sessions =
     words.length > 0
-      ? words.map((reference) => resolveSession(reference, asking))
+      ? named(words.map((reference) => resolveSession(reference, asking)))
       : listSessions(paths, { cwd });
   const thorough = values.all || words.length > 0;
   const progress = startProgress("sessions");
@@ -119,6 +119,11 @@ async function main(run: Run<typeof FLAGS>): Promise<void> {
   );
   if (!values.json) note(describeAll(outcomes));
   refuseFailures(outcomes);
+}
+
+/** Returns sessions that were named, each once. */
+function named(sessions: readonly Session[]): Session[] {
+  return [...new Map(sessions.map((session) => [sessionKey(session), session])).values()];
 }
 
 /** Returns the sessions whose words would be sent, and the price of one answer for each. */

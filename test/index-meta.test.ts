@@ -49,6 +49,11 @@ test("a model that failed is not asked again after each turn, but when somebody 
   expect([server.chats().length, meta?.model]).toEqual([7, "tiny"]);
 });
 
+test("a session that is named twice is listed once", async () => {
+  const { sessions } = await home.json("index-meta", ID, ID.slice(0, 8), "--force");
+  expect([sessions.length, server.chats().length]).toEqual([1, 1]);
+});
+
 test("two runs at once ask the model once", async () => {
   const start = () => startScript("index-meta", ["--json"], { env: home.env, cwd: home.project });
   const runs = await Promise.all([start(), start()]);
