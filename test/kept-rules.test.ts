@@ -66,6 +66,20 @@ describe("rules --add keeps the user's own words", () => {
     }
   });
 
+  test("in whole words, which some scripts write without blanks", async () => {
+    using home = temporaryHome();
+    home.env.CLAUDE_CODE_SESSION_ID = claude(
+      home,
+      "caller",
+      "Please deploy only on Fridays",
+      "请不要再用npm吧",
+    );
+    for (const part of ["y", "ploy on", "deploy only on Friday"])
+      expect([part, (await home.run("rules", "--add", part)).exitCode]).toEqual([part, 1]);
+    for (const row of ["deploy only on fridays", "不要再用npm"])
+      expect(await home.ok("rules", "--add", row)).toStartWith("kept for this project");
+  });
+
   test("only where one session of the project ends with them, if the host does not say which one calls", async () => {
     using home = temporaryHome();
     claude(home, "one", SAID, "now the tests");

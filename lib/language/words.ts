@@ -21,6 +21,10 @@ export function isUnspacedWord(word: string): boolean {
   return BESIDE_END.test(word);
 }
 
+const SPACED = `(?!${UNSPACED.source})[\\p{L}\\p{M}\\p{N}]`;
+/** Matches everywhere but within a word of a script that writes spaces. */
+export const WORD_EDGE = `(?:(?<!${SPACED})|(?!${SPACED}))`;
+
 /** Returns whether any of a text is in a script that writes no spaces. */
 export function hasUnspaced(text: string): boolean {
   return text.search(UNSPACED) >= 0;

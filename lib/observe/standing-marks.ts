@@ -6,12 +6,12 @@
  * the earlier ones in state.db, so that rewound ones are gone.
  */
 
-import { folded, oneLine } from "../base/text.ts";
+import { escapePattern, folded, oneLine } from "../base/text.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import type { Entry, Session } from "../hosts/session.ts";
 import { sentences, spokenText } from "../language/speech.ts";
 import { standingSentences } from "../language/standing.ts";
-import { contentWords } from "../language/words.ts";
+import { contentWords, WORD_EDGE } from "../language/words.ts";
 import { sessionProject } from "../sessions/project.ts";
 import { sessionPlace } from "../sessions/sessions.ts";
 import { readRules } from "../transcripts/rules.ts";
@@ -113,11 +113,12 @@ export async function keepWords(
   return { mark: kept, isNew: true };
 }
 
-/** Returns words as a text has them, whatever its blanks and capitals; undefined where it does not. */
+/** Returns whole words as a text has them, whatever its blanks and capitals; undefined where it does not. */
 export function findWords(text: string, words: string): string | undefined {
-  const [own, wanted] = [folded(text), folded(words)];
-  const at = wanted === "" ? -1 : own.toLowerCase().indexOf(wanted.toLowerCase());
-  return at < 0 ? undefined : own.slice(at, at + wanted.length);
+  const wanted = folded(words);
+  if (wanted === "") return undefined;
+  const row = new RegExp(`${WORD_EDGE}${escapePattern(wanted)}${WORD_EDGE}`, "iu");
+  return folded(text).match(row)?.[0];
 }
 
 function markedByModel(
