@@ -281,7 +281,9 @@ async function main(asked: Run<typeof FLAGS>): Promise<void> {
   };
   progress.end();
   if (!input.json) remarkOn(output, set);
-  show(output, formatOutput(output));
+  const { error, ...observed } = output.observed ?? {};
+  show({ ...output, ...(output.observed && { observed }) }, formatOutput(output));
+  if (error) throw error;
   const failure = output.observed?.failure;
   if (failure) throw new SessionMemoryError("MODEL_FAILED", failure, { hint: "run it again later" });
 }

@@ -116,7 +116,17 @@ const useless: [string, unknown, RegExp][] = [
   [
     "a line without an end",
     { observations: [{ priority: "red", text: "again and again the same thing ".repeat(40), sources: [2] }] },
-    /^1 of 1 observations cite no given line$/,
+    /^1 of 1 observations have more than 700 characters$/,
+  ],
+  [
+    "dated by itself or from elsewhere",
+    {
+      observations: [
+        { priority: "red", text: "deployed on 2031-03-01", sources: [2] },
+        { priority: "red", text: "x", sources: [99] },
+      ],
+    },
+    /^2 of 2 observations bring a date of their own, 2031-03-01, or cite no given line$/,
   ],
   [
     "longer than what it stands for",

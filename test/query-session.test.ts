@@ -1,5 +1,12 @@
 import { expect, test } from "bun:test";
 import { checkCitations } from "../lib/naming/conversation.ts";
+import { claudeUser } from "./support/claude.ts";
+import { serverPerFile } from "./support/fake-openai.ts";
+import { homePerTest, writeClaude } from "./support/home.ts";
+import { uuidFrom } from "./support/rows.ts";
+
+const server = serverPerFile();
+const home = homePerTest();
 
 const lines = new Map([
   [1, "WAL, because readers must not block the hook"],
@@ -26,4 +33,38 @@ const checks: [string, number, string, boolean][] = [
 test.each(checks)("checkCitations(): %s", (_, line, excerpt, stands) => {
   const { citations } = checkCitations([{ line, excerpt }], "high", lines);
   expect(citations.length === 1).toBe(stands);
+});
+
+test("a citation of no line or of no words leaves the answer, with less confidence", async () => {
+  home.configure({ llm: { baseUrl: server.baseUrl, apiKeyEnv: "KEY", model: "tiny" } });
+  const id = uuidFrom("asked");
+  writeClaude(home, { id, rows: [claudeUser({ text: "we hash with argon2", cwd: home.project })] });
+  const nowhere = [
+    { line: 0, excerpt: "argon2" },
+    { line: -3, excerpt: "argon2" },
+    { line: 1, excerpt: "" },
+  ];
+  const cited = { line: 1, excerpt: "argon2" };
+  server.script(JSON.stringify({ answer: "argon2", confidence: "high", citations: [...nowhere, cited] }));
+  const { confidence, citations, notes } = await home.json("query-session", id, "which hash?");
+  expect([confidence, citations, notes]).toEqual([
+    "medium",
+    [expect.objectContaining(cited)],
+    ["3 of 4 citations were not found in their lines and were dropped"],
+  ]);
+  expect(server.chats().length).toBe(1);
+});
+
+test.each([
+  ["query-session", "which hash?"],
+  ["index-meta", "--force"],
+  ["observe-compact", "--observe"],
+])("a spent budget is called so by %s", async (name, word) => {
+  const [model, price] = ["tiny", { input: 1, output: 1 }];
+  const llm = { baseUrl: "http://127.0.0.2:9", apiKeyEnv: "KEY", model, prices: { tiny: price } };
+  home.configure({ llm: { ...llm, dailyBudgetUsd: 0 } });
+  const id = uuidFrom("asked");
+  writeClaude(home, { id, rows: [claudeUser({ text: "we hash with argon2", cwd: home.project })] });
+  const { stderr } = await home.run(name, id, word);
+  expect(stderr).toMatch(/^error: BUDGET_EXCEEDED: .+\nhint: .*dailyBudgetUsd/m);
 });

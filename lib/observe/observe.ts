@@ -77,6 +77,8 @@ export interface ObserveOutcome {
   observations: number;
   /** The reason it stopped early; earlier observations are kept. */
   failure?: string;
+  /** The error that kept the model from answering, where that is the reason. */
+  error?: unknown;
   tokens: number;
   /** Null where the price is unknown. */
   usd: number | null;
@@ -178,7 +180,7 @@ async function notesOn(
   outcome.usd = outcome.usd === null || usd === null ? null : outcome.usd + usd;
   if ("taken" in answer) return { ...answer.taken, by: answer.by };
   // One that was called off says nothing of the model.
-  if (!context.signal?.aborted) outcome.failure = answer.refused;
+  if (!context.signal?.aborted) Object.assign(outcome, { failure: answer.refused, error: answer.error });
   return undefined;
 }
 

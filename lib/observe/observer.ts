@@ -37,7 +37,7 @@ interface Asking {
 }
 
 /** The use of a model's answer, and its price; null if that is unknown. */
-type Answered<T> = ({ taken: T; by: string } | { refused: string; isFailure: boolean }) & {
+type Answered<T> = ({ taken: T; by: string } | { refused: string; error?: unknown }) & {
   tokens: number;
   usd: number | null;
 };
@@ -86,10 +86,10 @@ async function ask<T, R extends object>(
   try {
     const { value, model: by, tokens, usd } = await complete({ ...request, signal });
     const judged = accept(value);
-    if ("refused" in judged) return { refused: judged.refused, isFailure: false, tokens, usd };
+    if ("refused" in judged) return { refused: judged.refused, tokens, usd };
     return { taken: judged, by, tokens, usd };
   } catch (error) {
-    return { refused: describeError(error), isFailure: true, tokens: 0, usd: 0 };
+    return { refused: describeError(error), error, tokens: 0, usd: 0 };
   }
 }
 
@@ -261,16 +261,21 @@ function acceptObservations(
   const lines = new Set(step.entries.map(({ line }) => line));
   const known = new Set([...standing.map(({ id }) => id), ...memory.standing.keys()]);
   const drafts: Draft[] = [];
+  const faults: string[] = [];
   for (const [index, one] of offered.entries()) {
     const text = texts[index] ?? "";
     const cited = [...new Set(one.sources)].filter((line) => lines.has(line)).toSorted((a, b) => a - b);
-    const isGrounded = cited.length > 0 && [...datesIn(text)].every((date) => dates.has(date));
-    if (text === "" || text.length > MOST.chars || !isGrounded) continue;
-    drafts.push(toDraft({ ...one, text, sources: cited.slice(0, MOST.sources) }, step, known));
+    const ownDate = [...datesIn(text)].find((date) => !dates.has(date));
+    if (text === "") faults.push("are empty");
+    else if (text.length > MOST.chars) faults.push(`have more than ${MOST.chars} characters`);
+    else if (cited.length === 0) faults.push("cite no given line");
+    else if (ownDate !== undefined) faults.push(`bring a date of their own, ${ownDate}`);
+    else drafts.push(toDraft({ ...one, text, sources: cited.slice(0, MOST.sources) }, step, known));
   }
-  const left = offered.length - drafts.length;
-  if (left > drafts.length)
-    return { refused: `${left} of ${offered.length} observations cite no given line` };
+  if (faults.length > drafts.length) {
+    const why = [...new Set(faults)].join(", or ");
+    return { refused: `${faults.length} of ${offered.length} observations ${why}` };
+  }
   drafts.sort((a, b) => (a.sources[0] ?? 0) - (b.sources[0] ?? 0));
   return { drafts, ...settledBy(drafts, memory) };
 }

@@ -82,7 +82,7 @@ async function reflectByModel(
   const { askReflector } = await import("./observer.ts");
   const { usd, ...answer } = await askReflector({ ...context, memory });
   if ("refused" in answer) {
-    const what = answer.isFailure ? "failed" : "was not taken";
+    const what = answer.error ? "failed" : "was not taken";
     return { usd, note: `the model's reflection ${what}: ${answer.refused}` };
   }
   const { by, taken } = answer;
