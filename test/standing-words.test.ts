@@ -39,6 +39,14 @@ const RULES = [
   "Всегда запускай тесты перед коммитом.",
   "以后请不要自动提交代码。",
   "今後はコミットする前に必ずテストを実行してください。",
+  ...["Hi Claude, please never use semicolons.", "hello claude, always run lint", "Hi there, never push"],
+  ...[
+    "Good morning, never push to main",
+    "Thanks Claude, from now on use bun.",
+    "Hallo Claude, nie auf main pushen!",
+  ],
+  ...["今後はbunを使って", "次回は先に聞いて", "いつもテストを先に書いて", "必ずテストを実行して"],
+  ...["从现在开始用 bun", "不要再用npm", "Denk daran, Tests zu schreiben"],
 ];
 
 /** The same words, and no rule for a later session. */
@@ -65,7 +73,12 @@ const LOOK_ALIKES = {
     "Siempre falla",
     "Всегда падает",
     "总是失败",
-    "必ず失敗する",
+    ...["必ず失敗する", "いつもエラーになって", "今後はサーバーが遅くなって", "以后用户可以登录"],
+    ...[
+      "Hi Claude, the build never works",
+      "Good morning, it always fails",
+      "Denk daran, dass der Server langsam ist.",
+    ],
     "Toujours la même erreur",
     "Immer noch kaputt",
     "Ab jetzt startet der Server automatisch.",
@@ -90,6 +103,7 @@ const LOOK_ALIKES = {
     "Never do that again.",
     "Always run it twice here.",
     "Here, always show the banner.",
+    ...["不要再使用这个函数", "Denk daran, den Server neu zu starten."],
     "Here the linter never runs before a commit.",
     "don't commit",
   ],

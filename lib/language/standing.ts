@@ -28,7 +28,7 @@ const BASE = `(?!(?:an?|the|this|that|these|those|there|here|it|its|he|she|they|
 
 /** Objects of an agent's work: "always" and "never" are said of programs too. */
 const OF_THE_WORK =
-  matchPhrases(`commit\\w*|rebase|squash|amend|force[- ]push\\w*|push (?:to|without|before|directly)|branch(?:es)?|pull requests?|PRs?
+  matchPhrases(`commit\\w*|rebase|squash|amend|force[- ]push\\w*|push(?: (?:to|without|before|directly)|(?=\\W*$))|branch(?:es)?|pull requests?|PRs?
   changelog|readme|tests|(?:an?|each|every) (?:\\w+ )?test|test suite|table[- ]driven|main|master|merg(?:e|es|ed|ing)
   deploy\\w*|production|repo(?:sitory)?|linter|lint|prettier|eslint|biome|type ?check\\w*|with me|unless i|CI
   in (?:english|french|german|spanish)|code comments?|comments|docstrings?|coding|functions?|methods?|imports?
@@ -52,7 +52,10 @@ interface Language {
   always: string;
 }
 
-const POLITE = `(?:(?:(?:please|pls|ok(?:ay)?|and|also|so|but|yes|no|well|actually|btw|by the way|hey|hi|hello|thanks|thank you|great|good|perfect|nice|cool|important|note|reminder|one more thing|bitte|und|hallo|danke|s['’]il (?:te|vous) plaît|bonjour|merci|por favor|hola|gracias|olá|y|e|et|пожалуйста|привет|и)(?!\\p{L})|请|あと)[,、.!:–—-]*\\s*)*`;
+/** May name who is greeted. */
+const GREETING =
+  "(?:hey|hi|hello|good (?:morning|afternoon|evening)|thanks|thank you|hallo|guten (?:morgen|tag|abend)|danke|bonjour|bonsoir|merci|hola|buen[oa]s (?:días|tardes)|gracias|olá|bom dia|obrigad[oa]|привет|спасибо)(?:(?: \\p{L}+){1,2}(?=[,!]))?";
+const POLITE = `(?:(?:(?:${GREETING}|please|pls|ok(?:ay)?|and|also|so|but|yes|no|well|actually|btw|by the way|great|good|perfect|nice|cool|important|note|reminder|one more thing|bitte|und|s['’]il (?:te|vous) plaît|por favor|y|e|et|пожалуйста|и)(?!\\p{L})|请|あと)[,、.!:–—-]*\\s*)*`;
 
 const LANGUAGES: readonly Language[] = [
   {
@@ -67,7 +70,7 @@ const LANGUAGES: readonly Language[] = [
     order:
       "(?:(?:bitte|immer|nie|niemals|keine?[nr]?|nur|nicht|erst|zuerst|frag|frage|lass|mach|mache|nutze|verwende|benutze|schreib|schreibe|committe|du (?:sollst|musst|darfst))(?!\\p{L})|(?:alle[ns]?|auf|in|jede[ns]?|mit|nach|ohne|vor) [^,;:?]* \\p{L}+en$|(?!bekomm|bist|hast|kann|kenn|sieh|weißt|wirst)\\p{L}+st du(?!\\p{L}))",
     always:
-      "(?:immer (?!noch|wieder|mehr)|nie(?:mals)? )(?!(?:.* )?(?:de[mnr]|d[ai][es]|am|beim|im|mit|ohne|vo[mn]|zum) \\p{L}+$)[^.]* (?!ge[^bhn])\\p{L}+en(?=[,!]|$)|(?!habe|hatte|kenne|sehe|verstehe|werde)(?:\\p{L}+e (?:bitte )?|(?:benutze?|frage?|halte?|mache?|nutze?|prüfe?|schreibe?|teste?|verwende?) [^,;:.]{1,40} )(?:immer (?!noch|wieder|mehr)|nie(?:mals)? (?!wieder|mehr))[^.]+|merke? dir(?: bitte)?[:,] (?!dass|wann|wie|wo)[^.]+",
+      "(?:immer (?!noch|wieder|mehr)|nie(?:mals)? )(?!(?:.* )?(?:de[mnr]|d[ai][es]|am|beim|im|mit|ohne|vo[mn]|zum) \\p{L}+$)[^.]* (?!ge[^bhn])\\p{L}+en(?=[,!]|$)|(?!habe|hatte|kenne|sehe|verstehe|werde)(?:\\p{L}+e (?:bitte )?|(?:benutze?|frage?|halte?|mache?|nutze?|prüfe?|schreibe?|teste?|verwende?) [^,;:.]{1,40} )(?:immer (?!noch|wieder|mehr)|nie(?:mals)? (?!wieder|mehr))[^.]+|merke? dir(?: bitte)?[:,] (?!dass|wann|wie|wo)[^.]+|denke? (?:bitte )?(?:immer )?da?ran, (?!(?:.* )?(?:de[mnrs]|d[ai][es]|gleich|jetzt|noch) )[^.]* zu \\p{L}+n$",
   },
   {
     frame:
@@ -100,14 +103,15 @@ const LANGUAGES: readonly Language[] = [
   },
   {
     frame: "从现在(?:起|开始)|今后|以后|下次",
-    order: "(?:请|都|不要|别|要|先|必须|记得|只)",
-    always: "(?:永远|绝对|千万)不要.+|(?:总是|始终)(?:使用|先|用|写|问).+",
+    order: "(?:请|都|不要|别|要|先|必须|记得|只|使?用(?![到于户来]))",
+    always:
+      "(?:永远|绝对|千万)不要.+|(?:总是|始终)(?:使用|先|用|写|问).+|(?:不要|别)再(?!.*[这那])(?:使?用(?![到于户来])|写|问|提交|推送).+",
   },
   {
     frame: "今後は?|これから(?:は|も)|次回(?:から|は)+|次から(?:は)?",
-    order: ".*(?:ください|下さい|しないで|すること|ように|して)(?:ね|よ)?[。.!！]?$",
+    order: ".*(?:ください|下さい|しないで|すること|ように|(?<!なっ|れ)て|んで)(?:ね|よ)?[。.!！]?$",
     always:
-      "(?:常に|必ず|決して|絶対に).*(?:ください|下さい|しないで|すること|しないこと|ように)(?:ね|よ)?[。.!！]?$",
+      "(?:常に|必ず|いつも|決して|絶対に)(?:.*を.*(?<!なっ|れ)(?:て|んで)|.*(?:ください|下さい|しないで|すること|しないこと|ように))(?:ね|よ)?[。.!！]?$",
   },
 ];
 
