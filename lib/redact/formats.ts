@@ -78,10 +78,14 @@ discord-token . (?<!\w)[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}
 password-hash * (?<![\w*/])\*[0-9A-F]{40}(?!\w)
 `);
 
-/** Shapes of several runs: cards, and passwords in PostgreSQL's files and in addresses for the drivers of Go and Oracle. */
+/** Shapes of several runs: cards, and passwords in PostgreSQL's files. */
 export const SPACED = readShapes(String.raw`
 card 1 (?<![\d.-])[3-6]\d{3}(?:(?: \d{4}){3}|(?:-\d{4}){3})(?![\d.-])
 password :543|:6432:|:*: (?<![\w.*-])[\w.*-]{1,100}:(?:543\d|6432|\*):[\w*-]{1,60}:[\w-]{1,60}:((?:[^:\s"'\\]|\\.){3,100})(?=["',}\]]{0,4}[ \t]*(?:\n|$))
+`);
+
+/** Passwords in addresses without a scheme, for the drivers of Go and Oracle. */
+export const DRIVERS = readShapes(String.raw`
 password @tcp(|@unix( (?<![\w:/.-])[\w.-]{1,60}:([^\s"'@:[\]\x60]{3,100})@(?:tcp|unix)\(
 password :thin: :thin:[\w.-]{1,60}\/([^\s"'@/[\]\x60]{3,100})@
 `);

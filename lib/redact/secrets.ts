@@ -7,6 +7,7 @@ import { findAnnounced, findForeign } from "./announced.ts";
 import {
   ARRAYS,
   type CharacterRun,
+  DRIVERS,
   findFormat,
   findShapes,
   MIDDLES,
@@ -250,6 +251,7 @@ const HEX_USER = /^[0-9a-f]{32,64}$/;
 /** Reports users and passwords in addresses. */
 function findInAddresses(text: string, found: ReportSecret): void {
   if (!text.includes("@")) return;
+  findShapes(DRIVERS, text, 0, found);
   for (const { index, 1: user = "", 2: password = "" } of text.matchAll(USER)) {
     const start = index + 3;
     // a slash is believed only where no port and path can be meant
