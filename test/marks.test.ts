@@ -20,18 +20,19 @@ function folder(): { path: string; [Symbol.dispose](): void } {
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
 }
 
-test("setMarks() by many processes at once loses no mark", async () => {
+test("saveMarks() by many processes at once loses no mark", async () => {
   using place = folder();
   const script = join(place.path, "writer.ts");
   writeFileSync(join(place.path, "a.jsonl"), "1\n");
   writeFileSync(
     script,
-    `import { markAt, setMarks } from ${JSON.stringify(join(ROOT, "lib", "activity", "marks.ts"))};
+    `import { markAt, saveMarks } from ${JSON.stringify(join(ROOT, "lib", "activity", "marks.ts"))};
     const [folder, writer] = process.argv.slice(2);
     const file = folder + "/a.jsonl";
+    const look = { marksFile: { path: folder + "/c.json", viewerId: "me" }, marks: new Map() };
     for (let i = 0; i < 15; i++) {
       const id = writer + "-" + i;
-      while (!setMarks({ path: folder + "/c.json", viewerId: "me" }, [{ session: { id, file }, mark: markAt(file, 2) }], new Map()));
+      while (!saveMarks(look, [{ session: { id, file }, mark: markAt(file, 2) }], []));
     }`,
   );
   const writers = ["a", "b", "c", "d"];
