@@ -8,8 +8,10 @@ import { projectName } from "../lib/base/text.ts";
 import { loadConfig } from "../lib/config/config.ts";
 import { sessionSearch } from "../scripts/search.ts";
 import { OWN_QUESTIONS } from "./bench/search/own-questions.ts";
-import { layFixtures, temporaryHome } from "./support/home.ts";
+import { chain, claudeAssistant, claudeUser } from "./support/claude.ts";
+import { layFixtures, temporaryHome, writeClaude } from "./support/home.ts";
 import { fuzzSeed, SOAK, seeded } from "./support/random.ts";
+import { uuidFrom } from "./support/rows.ts";
 import { emptyWorld, lay, type World, worldOf } from "./support/world.ts";
 
 describe("in the world of golden/search.txt", () => {
@@ -133,4 +135,25 @@ test("a project is called by its repository where a program named its folder", (
   };
   const called = Object.fromEntries(Object.keys(names).map((path) => [path, projectName(path, origin)]));
   expect(called).toEqual(names);
+});
+
+test("a time finds the rows of it, not exchanges that began in it", async () => {
+  using home = temporaryHome({ TZ: "UTC" });
+  const sessionId = uuidFrom("midnight");
+  const row = (text: string, at: string) => ({ sessionId, cwd: home.project, text, at });
+  writeClaude(home, {
+    id: sessionId,
+    cwd: home.project,
+    rows: chain([
+      claudeUser(row("Please deploy the ostrich.", "2026-01-19T23:58:00.000Z")),
+      ...claudeAssistant(row("Working on it.", "2026-01-19T23:59:00.000Z")),
+      ...claudeAssistant(row("The flamingo is out since midnight.", "2026-01-20T00:10:00.000Z")),
+    ]),
+  });
+  const lines = async (...args: string[]) => {
+    const { stdout } = await home.run("search", "flamingo", "ostrich", ...args);
+    return Array.from(stdout.matchAll(/^ +L(\d+)/gm), ([, line]) => Number(line));
+  };
+  expect(await lines("--after", "2026-01-20")).toEqual([3]);
+  expect(await lines("--before", "2026-01-19")).toEqual([1]);
 });

@@ -1,5 +1,6 @@
 /** The SQL statements of the search: finds and filters chunks and deeds that may answer, and reads chunks and their neighbours. */
 
+import { DAY_MS } from "../base/time.ts";
 import type { Agent, Done, Said, Speaker } from "../hosts/session.ts";
 import type { Header } from "../index/chunk-text.ts";
 import type { IndexedSession } from "../index/index-state.ts";
@@ -114,7 +115,8 @@ export function matchingDeeds(
        WHERE ${where} LIMIT $limit`,
     )
     .all({ ...values, match, limit, wanted: limit * OVERFETCH })
-    .map((row) => ({ chunk: Number(row.chunk), deed: toDone(row) }));
+    .map((row) => ({ chunk: Number(row.chunk), deed: toDone(row) }))
+    .filter(({ deed: { at } }) => at >= (filter.after ?? "") && at <= (filter.before ?? "~"));
 }
 
 /** Returns those of some chunks that pass the filter, in the order given. */
@@ -148,6 +150,13 @@ function selectChunks(store: Store, condition: string, values: NamedValues): Ind
     )
     .all(values);
   return rows.map((row) => toIndexedChunk(store, row));
+}
+
+/** Returns a test for rows of the speaker and the time that are asked for; undefined where neither is. */
+export function rowTest({ speaker, after, before }: ChunkFilter): ((row: Said) => boolean) | undefined {
+  if (speaker === undefined && after === undefined && before === undefined) return undefined;
+  return ({ who, at = "" }) =>
+    (speaker === undefined || speaker === who) && at >= (after ?? "") && at <= (before ?? "~");
 }
 
 /** Makes a function that returns what is said in some chunks; a piece of a long message says which characters it is. */
@@ -237,6 +246,11 @@ const isHeldIn = (listed: string) => `(s.id IN ${listed}
       (SELECT min(timestamp) FROM session_chunks WHERE session_id = copies.session_id), '9999')))`;
 
 /** Returns the condition of a filter on chunks `c` and sessions `s`. */
+/** True of a chunk with a row between two times, its own or a deed behind it. */
+const HAS_TIMELY_ROW = `EXISTS (SELECT 1 FROM rows t WHERE t.session = c.session AND t.at BETWEEN $after AND $before
+  AND t.line >= c.first_line AND t.line <= coalesce(
+    (SELECT min(first_line) FROM chunks WHERE session = c.session AND first_line > c.first_line), t.line))`;
+
 function toWhere(filter: ChunkFilter): { where: string; values: NamedValues } {
   const conditions: string[] = [];
   const values: NamedValues = {};
@@ -248,8 +262,12 @@ function toWhere(filter: ChunkFilter): { where: string; values: NamedValues } {
   // a subagent's transcript that is named is wanted
   if (!filter.subagents && session === undefined) add("s.parent_id IS NULL");
   if (filter.own) add("s.owner IS NULL");
-  if (after !== undefined) add("c.timestamp >= $after", { after });
-  if (before !== undefined) add("c.timestamp <= $before", { before });
+  if (after !== undefined || before !== undefined) {
+    // by the rows, since an exchange may have begun the day before
+    const begun = after === undefined ? "" : new Date(Date.parse(after) - DAY_MS).toISOString();
+    add("c.timestamp BETWEEN $begun AND $before", { begun, before: before ?? "~" });
+    add(HAS_TIMELY_ROW, { after: after ?? "" });
+  }
   if (speaker !== undefined) add("instr(c.speakers, $speaker) > 0", { speaker: `"${speaker}"` });
   if (topics !== undefined && topics.length > 0) {
     const names = topics.map((topic) => topic.toLowerCase().replace(/[\s_-]+/g, ""));

@@ -8,6 +8,7 @@ import {
   keepMatching,
   readChunkRange,
   readExchangeChunks,
+  rowTest,
   saidIn,
 } from "./candidates.ts";
 import { STRONG } from "./hit.ts";
@@ -87,14 +88,12 @@ export function rowsAround(
 ): PassageRow[] {
   const { best, first, last } = passage;
   const near = chunksAround(passage, 1);
-  const { caller, session, speaker, after = "", before = "~" } = filter;
+  const { caller, session, after = "", before = "~" } = filter;
   const limits = { caller, session, after: filter.after, before: filter.before, subagents: true };
   const ids = near.map(({ id }) => id);
   const kept = new Set(keepMatching(best.chunk.store, ids, limits));
   const chunks = near.filter(({ id }) => kept.has(id));
-  const said = readMessageRows(chunks, (chunk) => isWithin(chunk, passage)).filter(
-    ({ who }) => speaker === undefined || speaker === who,
-  );
+  const said = readMessageRows(chunks, (chunk) => isWithin(chunk, passage), rowTest(filter));
   const lines = { from: first.firstLine - AROUND_LINES, to: last.lastLine + AROUND_LINES };
   // one that was found by the chunk of another passage may stand here
   const own = [...deeds]

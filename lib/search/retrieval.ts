@@ -3,7 +3,7 @@
  * the times the question names, reads each once with its neighbours, ranks them for each phrasing, and fuses the lists.
  */
 
-import type { Done, Said } from "../hosts/session.ts";
+import type { Done } from "../hosts/session.ts";
 import type { IndexedSession } from "../index/index-state.ts";
 import type { Stored } from "../index/stored-rows.ts";
 import { cueSpans, readTimeCues, type TimeCues, timeFit } from "../language/times.ts";
@@ -15,6 +15,7 @@ import {
   matchingChunks,
   matchingDeeds,
   readWithNeighbours,
+  rowTest,
   saidIn,
 } from "./candidates.ts";
 import { type Corpus, readCorpus, readCoveredTime, readIndexedSessions, readOccurrences } from "./corpus.ts";
@@ -101,10 +102,10 @@ export function retrieve(store: Store, texts: readonly string[], options: Retrie
   chunks.sort(byPlace);
   const known = readIndexedSessions(store, new Set(chunks.map(({ sessionId }) => sessionId)));
   const sessions = new Map([...known].filter(([, session]) => !options.isHidden?.(session)));
-  const { speaker } = options.filter;
+  const isWanted = rowTest(options.filter);
   const measure = makeMeasure(asked.numbers.keys());
   const { numbers } = asked;
-  const documents = toDocuments(chunks, { numbers, measure, candidates, speaker, deeds });
+  const documents = toDocuments(chunks, { numbers, measure, candidates, isWanted, deeds });
   const averageWords = averageLength(corpus);
   const phrasings = questions.map((question, i) => {
     const cue = cues[i];
@@ -204,8 +205,8 @@ interface DocumentOptions {
   candidates: ReadonlySet<IndexedChunk>;
   /** The deeds that were found, by their chunk. */
   deeds: ReadonlyMap<IndexedChunk, readonly Stored<Done>[]>;
-  /** Only this speaker's words count. */
-  speaker: "user" | "assistant" | undefined;
+  /** The choice of rows whose words count. @default all */
+  isWanted: ReturnType<typeof rowTest>;
 }
 
 /** The weight of an occurrence, by column of the full-text index. */
@@ -219,7 +220,7 @@ const WORD_CHARACTERS = 5.7;
 
 /** Counts chunks, given by session and position. */
 function toDocuments(chunks: readonly IndexedChunk[], options: DocumentOptions): RankedDocument[] {
-  const { numbers, measure, speaker, candidates, deeds } = options;
+  const { numbers, measure, isWanted, candidates, deeds } = options;
   const documents = chunks.map((chunk, i) => ({
     counts: new Float64Array(numbers.size),
     words: (chunk.length + COLUMN_WEIGHTS.tools * chunk.tools.length) / WORD_CHARACTERS,
@@ -232,15 +233,19 @@ function toDocuments(chunks: readonly IndexedChunk[], options: DocumentOptions):
     if (document) document.counts[number] = (document.counts[number] as number) + count;
   };
   countDeeds(chunks, { measure, deeds }, (i, stem) => add(documents[i], stem, DEED_WEIGHT));
-  if (speaker === undefined)
-    countIndexed(chunks, numbers.keys(), (i, stem, count) => add(documents[i], stem, count));
+  if (!isWanted) countIndexed(chunks, numbers.keys(), (i, stem, count) => add(documents[i], stem, count));
   else {
     const said = saidIn(chunks);
-    const texts = chunks.map((chunk) => saidBy(speaker, said(chunk)));
+    const own = (chunk: IndexedChunk) => said(chunk).filter(isWanted);
+    const texts = chunks.map((chunk) =>
+      own(chunk)
+        .map(({ text }) => text)
+        .join("\n"),
+    );
     for (const [i, { found }] of measure(texts).entries()) {
       for (const { stem, isPart } of oncePerPart(found)) add(documents[i], stem, isPart ? PART_WEIGHT : 1);
     }
-    // the other speaker's words may have made it a candidate
+    // other rows' words may have made it a candidate
     for (const document of documents) document.isCandidate &&= document.counts.some((count) => count > 0);
   }
   return documents;
@@ -286,10 +291,4 @@ function countIndexed(
 
 function isNext(a: IndexedChunk | undefined, b: IndexedChunk | undefined): boolean {
   return a !== undefined && b !== undefined && a.sessionId === b.sessionId && a.index + 1 === b.index;
-}
-
-/** Returns the words of one speaker among messages. */
-function saidBy(speaker: "user" | "assistant", said: readonly Said[]): string {
-  const own = said.filter(({ who }) => who === speaker);
-  return own.map(({ text }) => text).join("\n");
 }

@@ -141,8 +141,10 @@ export function takenBackBefore(
 export function readMessageRows(
   chunks: readonly IndexedChunk[],
   isInside: (chunk: IndexedChunk) => boolean,
+  isWanted: (row: Said) => boolean = () => true,
 ): PassageRow[] {
-  const said = saidIn(chunks);
+  const all = saidIn(chunks);
+  const said = (chunk: IndexedChunk) => all(chunk).filter(isWanted);
   const inside = chunks.filter(isInside).flatMap(said);
   return joinParts(chunks.flatMap(said)).map((row) => {
     const { line, who, text } = row;
