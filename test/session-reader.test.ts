@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { plainText } from "../lib/base/output.ts";
 import { listingColumns, resumeCommand } from "../lib/sessions/listing.ts";
 import { readSessionLog } from "../scripts/session-reader.ts";
-import { chain, claudeAssistant, claudeUser } from "./support/claude.ts";
+import { chain, claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { temporaryHome, writeClaude } from "./support/home.ts";
-import { jsonl } from "./support/rows.ts";
+import { jsonl, uuidFrom } from "./support/rows.ts";
 import { runCommand, starting, startScript } from "./support/run.ts";
 
 const home = temporaryHome();
@@ -90,4 +90,25 @@ test("at a terminal a name has 40 columns, whatever the ids: these are cut, then
     "3 h ago  短い                                              0b2            claude",
     "3 h ago  long id                                           2026-01-08-mi  claude",
   ]);
+});
+
+test("--tools keeps the blanks before the first line of what was written and printed", async () => {
+  using home = temporaryHome();
+  const context = { sessionId: uuidFrom("blanks"), cwd: home.project };
+  const tools = [
+    { name: "Write", id: "w", input: { file_path: "a.py", content: "\tfirst\n\tsecond\n" } },
+    { name: "Bash", id: "b", input: { command: "make" } },
+  ];
+  writeClaude(home, {
+    id: context.sessionId,
+    cwd: home.project,
+    rows: chain([
+      claudeUser({ ...context, text: "Write it." }),
+      ...claudeAssistant({ ...context, text: "Written.", tools }),
+      claudeToolResult({ ...context, toolUseId: "b", content: "\n    indented\nnot\n" }),
+    ]),
+  });
+  const { stdout } = await home.run("session-reader", context.sessionId, "--tools");
+  expect(stdout).toContain("\n  \tfirst\n  \tsecond\n");
+  expect(stdout).toContain("\n      indented\n  not\n");
 });

@@ -84,7 +84,7 @@ export function describeInside(row: Done): { input: string; result: string } {
   const input = (kind === "edit" ? patch : undefined) ?? (row.input || target);
   // Hosts answer an edit with a copy of the file.
   const isCopy = isChange(row) && outcome !== "failed" && outcome !== "rejected";
-  return { input, result: isCopy ? "" : row.result.trim() };
+  return { input, result: isCopy ? "" : withoutBlankEnds(row.result) };
 }
 
 /** The form of a log. */
@@ -122,8 +122,8 @@ export function formatRow(row: Row, style: LogStyle): Line {
 }
 
 function saidParts({ who, text }: Said, { full, participants = PARTICIPANTS }: LogStyle): Part[] {
-  if (who !== "summary") return [[who, `${participants[who]}:`], " ", ["said", indented(text)]];
-  if (full) return [["tool", "[Compacted]"], "\n  ", ["said", indented(text)]];
+  if (who !== "summary") return [[who, `${participants[who]}:`], " ", ["said", indented(text.trimStart())]];
+  if (full) return [["tool", "[Compacted]"], "\n  ", ["said", indented(text.trimStart())]];
   return [["tool", `[Compacted: ${[...text].length} characters, --full to show]`]];
 }
 
@@ -188,9 +188,14 @@ export function cutRow(row: Line, line: number): Line {
   return { ...row, parts: [cutInside(plainText(row), line, { max: ROW_MAX, start: "\n  " })] };
 }
 
+/** Returns a text without empty lines before it and blanks behind it: its first line stays indented. */
+function withoutBlankEnds(text: string): string {
+  return text.replace(/^(?:[^\S\n]*\n)+/, "").trimEnd();
+}
+
 /** Indents the lines after the first by two blanks. */
 function indented(text: string): string {
-  return text.trim().replace(/\r\n?|[\n\u2028\u2029\u0085\v\f]/g, "\n  ");
+  return withoutBlankEnds(text).replace(/\r\n?|[\n\u2028\u2029\u0085\v\f]/g, "\n  ");
 }
 
 /** The choice of formatted rows if not all fit. */
