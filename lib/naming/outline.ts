@@ -2,7 +2,7 @@
 
 import { makeAccount, type Part } from "../account/account.ts";
 import { fit } from "../base/fit.ts";
-import { countPoints, type Line, type Part as Piece } from "../base/output.ts";
+import type { Line, Part as Piece } from "../base/output.ts";
 import { counted, listed, oneLine, truncate } from "../base/text.ts";
 import { formatMinute } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
@@ -29,20 +29,24 @@ const WORK = { chars: 300, files: 6, each: 3 };
 const TELLING_WORDS = 6;
 
 /**
- * Returns the lines of an outline, oldest first, and the last answer. A long session keeps its commits, decisions and
+ * Returns the lines of an outline with the last answer, oldest first. A long session keeps its commits, decisions and
  * messages; other lines go first, then the messages that say least, which are counted where they stood.
  */
 export function outline(rows: readonly Row[], options: OutlineOptions): Line[] {
   const { parts, answer } = makeAccount(rows, options);
-  const end = answer ? [saidLine(answer, CHARS.answer, options)] : [];
+  const first = Number.NEGATIVE_INFINITY;
   const blocks = parts.map((part, at) => ({
+    line: part.opening?.line ?? 0,
     forms: partForms(part, options),
-    rank: at === 0 || at === parts.length - 1 ? Number.NEGATIVE_INFINITY : -worth(part) - at / parts.length,
+    rank: at === 0 || at === parts.length - 1 ? first : -worth(part) - at / parts.length,
   }));
+  if (answer)
+    blocks.push({ line: answer.line, forms: [[saidLine(answer, CHARS.answer, options)]], rank: first });
   const gap = (count: number): Line[] => [
     { kind: "text", parts: [["faint", `[${counted(count, "more message")}]`]] },
   ];
-  return [...fit(blocks, { maxChars: options.maxChars - countPoints(end), gap }), ...end];
+  blocks.sort((a, b) => a.line - b.line); // the user may have spoken since
+  return fit(blocks, { maxChars: options.maxChars, gap });
 }
 
 /** Returns the loss without a part. */
