@@ -374,3 +374,23 @@ test("an older version that is installed is named by health and forget, and so i
   write(join(folder, "0.1.0", "dist/chunk.js"), 'join(home, "memory.db")');
   for (const text of await named()) expect(text).toMatch(/an older session-memory .*0\.1\.0/);
 });
+
+test("a damaged copy whose transcript is gone is named with a hint, and by health as ours", async () => {
+  using home = temporaryHome();
+  rmSync(await copied(home, "herons"));
+  const copy = `${copyOf(home, "herons")}.gz`;
+  const bytes = readFileSync(copy);
+  writeFileSync(copy, bytes.fill("x", 0, 12));
+  for (const name of ["session-reader", "handoff", "restore"]) {
+    const { stderr, exitCode } = await home.run(name, uuidFrom("herons"));
+    expect([name, exitCode, stderr.includes("PARSE_ERROR"), stderr.includes("hint: ")]).toEqual([
+      name,
+      1,
+      true,
+      true,
+    ]);
+  }
+  const health = await home.ok("health");
+  expect(health).toContain(`Cannot read "${copy}"`);
+  expect(health).not.toContain("update session-memory");
+});

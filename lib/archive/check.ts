@@ -1,8 +1,11 @@
 /** Says what the archive holds, and why nothing new comes into it. */
 
+import { join } from "node:path";
 import { type Finding, info, warning } from "../base/findings.ts";
 import { counted } from "../base/text.ts";
 import type { PathsWithRules, Settings } from "../config/config.ts";
+import { whyUnreadable } from "../hosts/blocks.ts";
+import { storedNames } from "../hosts/names.ts";
 import { keepCopyList } from "../sessions/copy-list.ts";
 import { describeArchive, nothingNew, whyStopped } from "./archive.ts";
 
@@ -10,6 +13,10 @@ export function* checkArchive(paths: PathsWithRules, settings: Settings): Genera
   if (paths.transcripts.length > 0) return;
   keepCopyList(paths);
   const { copies, bytes, alone, aloneBytes, others, otherBytes } = describeArchive(paths);
+  for (const name of storedNames(paths.copies)) {
+    const why = whyUnreadable(join(paths.copies, name));
+    if (why) yield warning(why.message, why.hint ?? "delete it");
+  }
   if (copies > 0) {
     const only =
       alone === 0 ? "" : `; ${counted(alone, "session")} ${alone === 1 ? "lives" : "live"} only there`;

@@ -55,8 +55,11 @@ function describeMove(host: Host, { own, paths, now }: Look): string | undefined
     if (at <= read) break; // no row is newer than its file
     // a store's rows are in our copies
     const last = stores.includes(file) ? opens(host, file) : lastRowMs(file);
-    if (last === undefined) unread.push({ file, at });
-    else if (!file.startsWith(paths.home)) known.push(at);
+    // our own copies tell what was read, never what a host wrote
+    if (!file.startsWith(paths.home)) {
+      if (last === undefined) unread.push({ file, at });
+      else known.push(at);
+    }
     read = Math.max(read, Math.min(last ?? 0, at));
   }
   const isCopied = (at: number) =>

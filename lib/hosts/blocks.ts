@@ -261,7 +261,22 @@ export function sizeInBlocks(descriptor: number, file: string): number {
     header.toString("latin1", 12, 14) === "SM"
   )
     return Number(header.readBigUInt64LE(SIZE_AT));
-  throw new SessionMemoryError("PARSE_ERROR", `Cannot read "${file}${BLOCKED}": it is no file of ours`);
+  throw unreadable(file, "it is no file of ours");
+}
+
+/** Returns why a file's packed form cannot be read, as far as its beginning tells. */
+export function whyUnreadable(file: string): SessionMemoryError | undefined {
+  try {
+    const descriptor = openToRead(file + BLOCKED);
+    try {
+      sizeInBlocks(descriptor, file);
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch (error) {
+    if (error instanceof SessionMemoryError) return error;
+  }
+  return undefined;
 }
 
 /** Returns the note in the first block of a file's packed form; undefined without one that was written here. */
@@ -393,6 +408,13 @@ function unpackBlock(descriptor: number, block: Block, file: string): Buffer {
 }
 
 function damaged(file: string, cause?: unknown): SessionMemoryError {
+  return unreadable(file, "it is damaged", cause);
+}
+
+function unreadable(file: string, why: string, cause?: unknown): SessionMemoryError {
   const name = file.endsWith(BLOCKED) ? file : file + BLOCKED;
-  return new SessionMemoryError("PARSE_ERROR", `Cannot read "${name}": it is damaged`, { cause });
+  return new SessionMemoryError("PARSE_ERROR", `Cannot read "${name}": ${why}`, {
+    hint: "restore it from a backup, or delete it: what was indexed of the session stays searchable",
+    cause,
+  });
 }

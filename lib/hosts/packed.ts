@@ -197,5 +197,8 @@ function cannotUnpack(
   why: string,
   more: { hint?: string; cause?: unknown; recoverable?: boolean } = {},
 ): SessionMemoryError {
-  return new SessionMemoryError("PARSE_ERROR", `Cannot read "${file}${PACKED}": ${why}`, more);
+  return new SessionMemoryError("PARSE_ERROR", `Cannot read "${file}${PACKED}": ${why}`, {
+    hint: "restore it from a backup: its host packed it",
+    ...more,
+  });
 }
