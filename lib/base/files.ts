@@ -47,7 +47,9 @@ interface WriteOptions {
 /** Refuses anything but a file or folder: a pipe would wait for a writer, a device may never end or do something. */
 export function refuseDevice(path: string, stat: Stats | undefined = statPath(path)): void {
   if (stat === undefined || stat.isFile() || stat.isDirectory()) return;
-  throw new SessionMemoryError("STORAGE_ERROR", `Cannot read "${path}": it is a pipe or a device`);
+  throw new SessionMemoryError("STORAGE_ERROR", `Cannot read "${path}": it is a pipe or a device`, {
+    hint: "put a file in its place, or remove it",
+  });
 }
 
 /** Opens a file of at most `max` bytes for reading, and no pipe or device; `stat` is the file's, where it is known. */
@@ -59,7 +61,9 @@ export function openToRead(file: string, stat = statPath(file), max = Number.POS
 
 export function tooLarge(file: string, max: number): SessionMemoryError {
   const most = Math.floor(max / 2 ** 20);
-  return new SessionMemoryError("PARSE_ERROR", `Cannot read "${file}": too large (over ${most} MiB)`);
+  return new SessionMemoryError("PARSE_ERROR", `Cannot read "${file}": too large (over ${most} MiB)`, {
+    hint: "make it smaller, or move it away",
+  });
 }
 
 export function readIfExists(path: string): string | undefined {

@@ -6,8 +6,8 @@
 
 import { existsSync } from "node:fs";
 import { basename, delimiter, dirname, isAbsolute, join, resolve, sep } from "node:path";
-import { SessionMemoryError } from "../base/errors.ts";
-import { readIfExists, readText } from "../base/files.ts";
+import { describeError, findRefusal, SessionMemoryError } from "../base/errors.ts";
+import { readIfExists, readText, statPath } from "../base/files.ts";
 import { isRecord, parseRecord } from "../base/json.ts";
 import type { Environment } from "../base/runtime.ts";
 import { MACHINE_NAME, shortHash } from "../base/text.ts";
@@ -175,7 +175,12 @@ export type ExcludeKey = (typeof EXCLUDE_KEYS)[number];
  */
 export function readHookSettings(paths: Pick<Paths, "config" | "expand">): Settings | undefined {
   const settings = defaultSettings();
-  const text = readIfExists(paths.config);
+  let text: string | undefined;
+  try {
+    text = readConfig(paths.config);
+  } catch {
+    return undefined;
+  }
   if (text === undefined) return withFiles(settings, paths);
   const file = parseRecord(text);
   if (!file) return undefined;
@@ -282,12 +287,24 @@ function userHome(env: Environment): string {
 export async function loadConfig(env: Environment, cwd: string): Promise<Config> {
   const config = defaultConfig(env, cwd);
   const { paths } = config;
-  const text = readIfExists(paths.config);
+  const text = readConfig(paths.config);
   if (text === undefined) return config;
   // The schema costs four empty starts, so it is loaded only for a file that is there.
   const { parseSettings } = await import("./schema.ts");
   const settings = withFiles(parseSettings(text, paths.config, defaultSettings()), paths);
   return { ...config, settings, paths: withFolders(paths, { settings, env: config.env }) };
+}
+
+function readConfig(file: string): string | undefined {
+  try {
+    return readIfExists(file);
+  } catch (cause) {
+    const why = statPath(file)?.isFile() ? describeError(findRefusal(cause) ?? cause) : "it is no file";
+    throw new SessionMemoryError("CONFIG_INVALID", `Cannot use "${file}": ${why}`, {
+      hint: "put a file that may be read in its place, or remove it",
+      cause,
+    });
+  }
 }
 
 /** Returns the configuration for a missing or unusable config.json. */
