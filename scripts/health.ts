@@ -10,6 +10,8 @@
 
 import { readTold, type Told } from "../lib/activity/told.ts";
 import { asCalled } from "../lib/base/command.ts";
+import { SessionMemoryError } from "../lib/base/errors.ts";
+import { failed } from "../lib/base/findings.ts";
 import type { Line } from "../lib/base/output.ts";
 import { counted, shortId, unbroken } from "../lib/base/text.ts";
 import { formatLocal, formatMinute } from "../lib/base/time.ts";
@@ -55,13 +57,26 @@ async function main(run: Run<typeof SCRIPT.flags>): Promise<void> {
     return;
   }
   // what cannot be carried over is a finding
-  const sessions = listSessions(paths, { subagents: true, cwd });
-  const now = new Date();
-  const checked = checkHealth({ config: run, configError: run.configError, sessions, cwd, now });
+  const check = () => {
+    const sessions = listSessions(paths, { subagents: true, cwd });
+    return checkHealth({ config: run, configError: run.configError, sessions, cwd, now: new Date() });
+  };
+  const checked = checkAgain(check);
   const findings = checked.findings.map((found) => ({ ...found, remedy: asCalled(found.remedy) }));
   const health = { ...checked, findings };
   show(health, healthLines(health, settings.timezone));
   if (health.status === "ERROR") process.exitCode = 1;
+}
+
+/** Checks; and again where that met a damaged file, which is set aside once it is known to be one: the damage is a finding. */
+function checkAgain(check: () => Health): Health {
+  try {
+    return check();
+  } catch (error) {
+    if (!(error instanceof SessionMemoryError)) throw error;
+    const health = check();
+    return { ...health, status: "ERROR", findings: [failed(error), ...health.findings] };
+  }
 }
 
 /** Returns each text below its session and time, indented as it cannot be mistaken for the next one's. */

@@ -55,7 +55,7 @@ function describeMove(host: Host, { own, paths, now }: Look): string | undefined
     if (at <= read) break; // no row is newer than its file
     // a store's rows are in our copies
     const last = stores.includes(file) ? opens(host, file) : lastRowMs(file);
-    // our own copies tell what was read, never what a host wrote
+    // a host writes no copy of ours
     if (!file.startsWith(paths.home)) {
       if (last === undefined) unread.push({ file, at });
       else known.push(at);

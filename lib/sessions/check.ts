@@ -4,9 +4,10 @@ import { type Finding, info, warning } from "../base/findings.ts";
 import { counted } from "../base/text.ts";
 import type { ExcludeSettings, PathsWithRules } from "../config/config.ts";
 import { HOSTS } from "../hosts/hosts.ts";
+import { isWhole } from "../transcripts/forgotten.ts";
 import { unfitLine, unfitProjects } from "./exclusions.ts";
 import { findTranscripts } from "./found.ts";
-import { damagedMetas } from "./meta.ts";
+import { damagedMetas, metaFiles, readMeta } from "./meta.ts";
 import { untakenVolute } from "./volute.ts";
 
 interface SessionCheck {
@@ -29,6 +30,16 @@ export function* checkSessions({ paths, exclude, cwd }: SessionCheck): Generator
   if (damaged.length > 0) {
     const what = `${counted(damaged.length, "damaged meta file")} set aside, the first as ${damaged[0]}`;
     yield warning(what, "copy what you wrote there out of them, then delete them");
+  }
+  for (const file of metaFiles(paths)) {
+    const { problem } = readMeta(file);
+    if (problem !== undefined)
+      yield warning(`${file} is damaged: ${problem}`, "correct it, or run session-memory index-meta");
+  }
+  const { forgotten } = exclude;
+  if (forgotten !== undefined && !isWhole(forgotten)) {
+    const what = `${forgotten} is damaged: rows that were forgotten are read again`;
+    yield { level: "error", what, remedy: "restore it from a backup, or delete it and forget them again" };
   }
   for (const entry of unfitProjects({ paths, exclude, cwd }))
     yield warning(unfitLine(entry), "correct it in config.json, or take it out");

@@ -3,10 +3,10 @@
  * these words. It is attached to an index as `paid`, so that one transaction writes both, and outlives every index.
  */
 
-import { closeSync, existsSync, openSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { ensureDirectory, FILE_MODE } from "../base/files.ts";
 import { DAY_MS } from "../base/time.ts";
+import { copyTable, openVersioned, type Versioned } from "./carry-over.ts";
 import { openDatabase, type SqlDatabase } from "./sqlite.ts";
 import type { ForgetIn, Forgetting, Found } from "./state.ts";
 
@@ -16,7 +16,7 @@ const UNUSED_DAYS = 365; // promised
 const DATED_DAYS = 300;
 
 const TABLES = `
-CREATE TABLE IF NOT EXISTS paid.vectors (
+CREATE TABLE IF NOT EXISTS vectors (
   content_hash BLOB NOT NULL,
   model TEXT NOT NULL,
   dimensions INTEGER NOT NULL,
@@ -25,20 +25,28 @@ CREATE TABLE IF NOT EXISTS paid.vectors (
   used_on INTEGER NOT NULL,
   PRIMARY KEY (content_hash, model, dimensions)
 ) STRICT;
-CREATE TABLE IF NOT EXISTS paid.topics (
+CREATE TABLE IF NOT EXISTS topics (
   content_hash BLOB PRIMARY KEY,
   topics TEXT NOT NULL,
   model TEXT NOT NULL,
   used_on INTEGER NOT NULL
 ) STRICT;
 -- by the host's id of a session
-CREATE TABLE IF NOT EXISTS paid.holders (
+CREATE TABLE IF NOT EXISTS holders (
   content_hash BLOB NOT NULL,
   session_id TEXT NOT NULL,
   PRIMARY KEY (content_hash, session_id)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS paid.holders_session ON holders(session_id);
+CREATE INDEX IF NOT EXISTS holders_session ON holders(session_id);
 `;
+
+/** The file, which has never had another version; the readable rows of a damaged one are carried over. */
+const FILE: Versioned = {
+  schema: TABLES,
+  version: 0,
+  carry: (from, to) =>
+    ["vectors", "topics", "holders"].map((table) => copyTable(table, from, to)).every(Boolean),
+};
 
 /** Attaches the state folder's `paid.db` to an index; empty tables of no file while nothing was paid for, or it cannot be read. */
 export function attachPaid(db: SqlDatabase, index: string): void {
@@ -46,7 +54,7 @@ export function attachPaid(db: SqlDatabase, index: string): void {
   try {
     attach(db, existsSync(path) ? path : ":memory:");
   } catch {
-    db.exec("DETACH paid");
+    if (db.prepare("SELECT 1 FROM pragma_database_list WHERE name = 'paid'").get()) db.exec("DETACH paid");
     attach(db, ":memory:");
   }
 }
@@ -55,17 +63,16 @@ export function attachPaid(db: SqlDatabase, index: string): void {
 export function keepPaid(db: SqlDatabase, index: string): void {
   const path = paidBeside(index);
   if (existsSync(path)) return;
-  ensureDirectory(dirname(path));
-  // SQLite gives its -wal and -shm files the mode of the main file
-  closeSync(openSync(path, "a", FILE_MODE));
   db.exec("DETACH paid");
   attach(db, path);
 }
 
 function attach(db: SqlDatabase, path: string): void {
+  // opened by itself first: damage met in an attached file would be taken for that of the index
+  if (path !== ":memory:") openVersioned(path, FILE).close();
   db.prepare("ATTACH ? AS paid").run(path);
   if (path !== ":memory:") db.prepare("PRAGMA paid.journal_mode = WAL").get();
-  db.exec(TABLES);
+  else db.exec(TABLES.replaceAll("IF NOT EXISTS ", "IF NOT EXISTS paid."));
 }
 
 /** Returns the path of `paid.db` for an index: those of given transcripts lie in a folder of their own. */

@@ -7,7 +7,7 @@ import { chmodSync, closeSync, existsSync, openSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname } from "node:path";
 import { describeError, SessionMemoryError } from "../base/errors.ts";
-import { ensureDirectory, pause, refuseDevice } from "../base/files.ts";
+import { ensureDirectory, pause, refuseDevice, statPath } from "../base/files.ts";
 import { isRecord } from "../base/json.ts";
 import { damaged, isBusy, isDamage, isDiskError, isSqliteError, storageError } from "./storage-errors.ts";
 
@@ -167,7 +167,8 @@ function openDriver(path: string, reading?: { uri: string }): Driver {
 
 function prepareFile(path: string, create: boolean): void {
   if (!existsSync(path)) {
-    if (!create) {
+    // a state folder that is a file is said to be one
+    if (!create && (statPath(dirname(path))?.isDirectory() ?? true)) {
       throw new SessionMemoryError("STORAGE_ERROR", `Cannot open "${path}": there is no index yet`, {
         recoverable: true,
         hint: "run session-memory embed",

@@ -48,11 +48,11 @@ function hintFor(reason: string): string {
 
 /** The messages of SQLite and the system about a file that cannot be opened or written. */
 const REFUSED =
-  /read-?only|unable to open|disk I\/O|authorization|permission denied|no such file|not a directory|E(?:ACCES|PERM|ROFS|IO|NOENT|NOTDIR|ISDIR)\b/i;
+  /read-?only|file already exists|unable to open|disk I\/O|authorization|permission denied|no such file|not a directory|E(?:ACCES|PERM|ROFS|IO|NOENT|NOTDIR|ISDIR)\b/i;
 
 /** Node reports only these texts; "malformed JSON" is about a value, not about the file. */
 const MESSAGES =
-  /database disk image is malformed|file is not a database|malformed database schema|database corruption/i;
+  /database disk image is malformed|file is not a database|malformed database schema|database corruption|unsupported file format/i;
 
 /** Returns whether an error means that the database file itself is damaged. On Node the extended code is a number. */
 export function isDamage(error: unknown): boolean {

@@ -6,7 +6,7 @@
 
 import { closeSync, openSync, readFileSync, readSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { readIfExists, readJson, replaceFile, statPath } from "../base/files.ts";
+import { readBytes, readIfExists, readJson, replaceFile, statPath } from "../base/files.ts";
 import { arrayOf, type JsonRecord, parseRecord, recordOf } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
 import { shortHash } from "../base/text.ts";
@@ -149,6 +149,20 @@ export function forgottenTest(file: string | undefined): ForgottenTest["isForgot
     }
     return false;
   };
+}
+
+/** Returns whether a file of keys is as we write them: a damaged one forgets no row. */
+export function isWhole(file: string): boolean {
+  const bytes = readBytes(file, Number.POSITIVE_INFINITY);
+  if (bytes === undefined) return statPath(file) === undefined;
+  if (bytes.length % WIDTH !== 0) return false;
+  let last = 0;
+  for (let at = WIDTH; at < bytes.length; at += WIDTH) {
+    const key = bytes.readDoubleLE(at);
+    if (!Number.isSafeInteger(key) || key < last) return false;
+    last = key;
+  }
+  return true;
 }
 
 function saltedHash(begin: Buffer, text: string): number {
