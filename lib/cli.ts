@@ -47,7 +47,7 @@ export function filled(value: string, flag: string): string {
   throw usageError(`Cannot use ${flag} "": expected a value`, `name one, or leave ${flag} out`);
 }
 /** Reads a repeatable flag. */
-export const texts = (value: string) => [value];
+export const texts = (value: string, flag: string) => [filled(value, flag)];
 
 /** The flags of every script that reads sessions, besides `--quiet` and `--help`. */
 const SHARED_FLAGS = { sessions: texts, json: toggle };

@@ -15,12 +15,12 @@ import {
   ANY_WORDS,
   choice,
   each,
+  filled,
   integer,
   note,
   type Run,
   runScript,
   startProgress,
-  text,
   texts,
   toggle,
   usageError,
@@ -90,7 +90,7 @@ const FLAGS = {
   view: choice(["obs", "raw"]),
   lines: integer({ min: 1 }),
   mode: choice(["buffered", "blocking"]),
-  recall: text,
+  recall: filled,
   set: texts,
 };
 

@@ -10,7 +10,7 @@ import { restoreSession } from "../lib/archive/restore.ts";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { isDirectory, resolveRealPath } from "../lib/base/files.ts";
 import { quoted } from "../lib/base/text.ts";
-import { note, type Run, runScript, text, toggle } from "../lib/cli.ts";
+import { filled, note, type Run, runScript, toggle } from "../lib/cli.ts";
 import { expandPath } from "../lib/config/config.ts";
 import { hasPromptsAlone } from "../lib/hosts/blocks.ts";
 import { placeOnDisk } from "../lib/hosts/packed.ts";
@@ -39,7 +39,7 @@ Examples:
 
 const SCRIPT = {
   usage: USAGE,
-  flags: { to: text, dryRun: toggle },
+  flags: { to: filled, dryRun: toggle },
   words: [1, 1],
   readsAnyVolute: true,
 } as const;

@@ -13,7 +13,17 @@ import { changedAt } from "../lib/base/files.ts";
 import { logEvent } from "../lib/base/output.ts";
 import { oneLine } from "../lib/base/text.ts";
 import { formatDate, formatLocal, systemTimezone } from "../lib/base/time.ts";
-import { integer, type Run, refuseTogether, runScript, text, toggle, usageError, warn } from "../lib/cli.ts";
+import {
+  filled,
+  integer,
+  type Run,
+  refuseTogether,
+  runScript,
+  text,
+  toggle,
+  usageError,
+  warn,
+} from "../lib/cli.ts";
 import { type Config, defaultConfig, expandPath, type Paths } from "../lib/config/config.ts";
 import { statUnpacked } from "../lib/hosts/packed.ts";
 import type { Session } from "../lib/hosts/session.ts";
@@ -168,7 +178,7 @@ async function placeNote(
 
 const SCRIPT = {
   usage: USAGE,
-  flags: { messages: integer({ min: 1 }), slug: text, llmSlug: toggle, dir: text },
+  flags: { messages: integer({ min: 1 }), slug: text, llmSlug: toggle, dir: filled },
   words: [0, 1],
   readsAnyVolute: true,
 } as const;

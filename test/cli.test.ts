@@ -161,3 +161,15 @@ test("a session's folder and id cannot write to the terminal", async () => {
   const log = await run("session-reader", ["last", "--sessions", folder]);
   expect(log.stdout).toStartWith("# ab · claude · ab · /home/dev # forged · claude\nL1 [");
 });
+
+test.each([
+  ["search", ["x", "--topic", ""], '--topic ""', "name one, or leave --topic out"],
+  ["save-session", ["x", "--dir", ""], '--dir ""', "name one, or leave --dir out"],
+  ["restore", ["x", "--to", ""], '--to ""', "name one, or leave --to out"],
+  ["session-reader", ["--list", "--agent", "PI"], '--agent "PI"', "did you mean --agent pi?"],
+])("%s %j is wrong usage", async (script, args, given, hint) => {
+  const { exitCode, stdout, stderr } = await run(script, args);
+  expect([exitCode, stdout]).toEqual([2, ""]);
+  expect(stderr).toStartWith(`error: Cannot use ${given}: `);
+  expect(stderr).toEndWith(`\nhint: ${hint}\n`);
+});

@@ -195,7 +195,10 @@ export function unbroken(text: string): string {
 /** Returns the known word that a mistyped or shortened one probably means. */
 export function nearestTo(given: string, known: readonly string[]): string | undefined {
   if (given.length > TYPED_MAX) return undefined;
-  const distances = known.map((word) => ({ word, distance: editDistance(word, given) }));
+  const distances = known.map((word) => ({
+    word,
+    distance: editDistance(word.toLowerCase(), given.toLowerCase()),
+  }));
   const best = distances.toSorted((a, b) => a.distance - b.distance)[0];
   if (best && best.distance <= Math.max(1, Math.floor(given.length / 3))) return best.word;
   return given.length < PART_MIN ? undefined : known.find((word) => word.includes(given));
