@@ -47,6 +47,19 @@ const RULES = [
   ],
   ...["今後はbunを使って", "次回は先に聞いて", "いつもテストを先に書いて", "必ずテストを実行して"],
   ...["从现在开始用 bun", "不要再用npm", "Denk daran, Tests zu schreiben"],
+  ...[
+    "Always leave a comment.",
+    "Never log tokens.",
+    "Always pin versions.",
+    "Always be brief.",
+    "Always do TDD",
+  ],
+  ...[
+    "Please never be verbose.",
+    "Never add dependencies",
+    "Never push.",
+    "From now on, when I say go, run tests",
+  ],
 ];
 
 /** The same words, and no rule for a later session. */
@@ -66,6 +79,14 @@ const LOOK_ALIKES = {
     "Always show the banner on the start page.",
     "Always keep the header visible.",
     "Never delete the user's files.",
+    ...[
+      "Always show seconds",
+      "Never open popups",
+      "Always be null",
+      "Always keep two backups",
+      "Never break the loop",
+    ],
+    "From now on, when I click save, show a toast",
     "Never push notifications to muted users.",
     "Whenever you press save, show a toast.",
     "Each time you merge a branch, CI rebuilds everything.",
@@ -116,6 +137,24 @@ describe("standingSentences()", () => {
     expect(
       standingSentences("The login works now, thanks. From now on ask me before you commit. Now the tests."),
     ).toEqual(["From now on ask me before you commit."]);
+  });
+
+  const broken: [string, string[]][] = [
+    ["Always run\nlint", ["Always run lint"]],
+    ["Never push to\nmain, please. Fix it", ["Never push to main, please."]],
+    [
+      "From now on, please write all the commit messages of this project in\nplain words",
+      ["From now on, please write all the commit messages of this project in plain words"],
+    ],
+    ["fix this\nfrom now on always\nrun lint", ["from now on always run lint"]],
+    ["Always use\nthe proxy", []],
+    ["never push\nthe build is red", ["never push"]],
+    ["Never push\nFix the bug", ["Never push"]],
+    ["and never push\nok thanks", ["and never push"]],
+    ["never commit\nalways run lint", ["never commit", "always run lint"]],
+  ];
+  test.each(broken)("hears a rule whole, and no other line with it: %j", (message, rules) => {
+    expect(standingSentences(message)).toEqual(rules);
   });
 
   for (const [kind, texts] of Object.entries(LOOK_ALIKES)) {

@@ -17,7 +17,7 @@ const LIST_ITEMS = 3;
 /** Verbs of an agent's own work, in the base form. */
 const WORK = phrases`amend|annotate|answer|apologi[sz]e|approve|ask|assume|branch|bump|comment|commit|confirm|deploy|document|double-check|explain|follow|force[- ]push
   (?:re)?format|guess|hard-?code|install|introduce|invent|leave comments|lint|merge|mix|mock|prefer|propose|rebase|refactor|rename|reply|respond
-  (?:re-?)?run(?! (?:into|out))|sign|skip|speak|squash|stage|stick|suggest|summari[sz]e|talk|test|touch|typecheck|(?:re)?use(?! cases?\b)|verify|wait|work|wrap up`;
+  (?:re-?)?run(?! (?:into|out)|$)|sign|skip|speak|squash|stage|stick|suggest|summari[sz]e|talk|test|touch|typecheck|(?:re)?use(?! cases?\b|$)|verify|wait|work|wrap up`;
 /** Verbs of programs too: "always show the banner" is a task, "always show me the diff" is not. */
 const SHARED = phrases`add|avoid|begin|break|build|change|check|clean|copy|create|delete|disable|do|edit|end|finish|(?:re)?generate|catch|drop|give(?! up)|group|ignore|include
   keep|leave|let|link|list|log|make|mark|mention|modify|move|name|open|override|paste|pin|plan|prefix|print|publish|pull|push|put|quote|read|rebuild|release
@@ -42,6 +42,9 @@ const OF_THE_WORK =
 const LEAD =
   "(?:(?:when(?:ever)?|if|before|after|once) (?:you|we|i) [^,;:?]{2,80}, |(?:before|after|for|on|with) (?:each|every|any) [^,;:?]{2,60}, )?";
 const NEVER = `(?:(?:you|we) (?:must|should) |(?:i|we)(?: want| need|['’]d like| would like) you to |make sure (?:you |to )|remember (?:to )?|let['’]?s )?(?:(?:always|never)(?: ever| again)?|(?:do not|don['’]t) ever)`;
+
+/** An order on things in general, with no article that points at one: a task names parts of the program. */
+const IN_GENERAL = `(?:(?!(?:open|print|save|say|send|show|sort|start|stop|list|move)(?!\\w))${VERB} (?:an? )?|be )(?!(?:the|th[aeio]\\w+|it|its|an?|all|any|each|every|few|many|more|most|several|some|such|my|our|your|his|her|their|me|us|you|one|two|null|undefined|true|false|zero|nothing)(?!\\w))[\\p{L}-]+`;
 
 interface Language {
   /** Makes an instruction hold from then on. */
@@ -122,10 +125,26 @@ const FRAMED = matchBeginning(({ frame, order }) => {
   return `(?:[^,;:?]{3,80}, )?(?:${frame})${end}[,、，:]?\\s*${POLITE}(?:${order})|${within}`;
 });
 const ALWAYS = matchBeginning(({ always }) => always);
+const OPENS = `(?:${LEAD}${NEVER}|${LANGUAGES.map(({ frame }) => frame).join("|")})(?!\\p{L})`;
+/** Lines of an opening that go on in the next one: whatever that is, or if it is a few words. */
+const BROKEN = {
+  anyhow: matchStart(
+    `${OPENS}(?: ${OPENS})?(?:.* (?:an?|the|and|or|to|of|in|on|at|for|with|by|from|before|after|when|if|you|your|my|our))?$`,
+  ),
+  shortly: matchStart(`${OPENS} \\p{L}+$`),
+};
+const OPENED = matchStart(OPENS);
+const OWN_ORDER = matchStart(`(?<=.)|${OPENS}|${BASE}`);
+/** A line as long was broken by its client or editor. */
+const WRAPPED_CHARS = 60;
+/** The most words that belong to a verb at the end of the line before. */
+const REST_WORDS = 3;
+
 /** Said of the work, of a project, or of a program: only the other words of the sentence tell. */
 const ALWAYS_OF = {
+  principle: matchStart(`${LEAD}${NEVER} ${IN_GENERAL}$`),
   work: matchStart(
-    `${LEAD}${NEVER} ${VERB}|(?:whenever|(?:every|each) time) you [^,;:?]{2,80}, ${VERB}|we (?:always|never) ${VERB}|stop (?:add|ask|chang|creat|delet|introduc|leav|mak|putt|remov|us|writ)ing |next time (?:an?|some|the) [^,;:?]{1,80}, ${VERB}|(?:${LANGUAGES[0]?.frame}),? (?:every|each|all|any|the|our) [^,;:?]{2,60} (?:needs?|must|should|ha(?:s|ve) to)(?![\\w'’])`,
+    `${LEAD}${NEVER} ${VERB}|(?:whenever|(?:every|each) time) you [^,;:?]{2,80}, ${VERB}|we (?:always|never) ${VERB}|stop (?:add|ask|chang|creat|delet|introduc|leav|mak|putt|remov|us|writ)ing |next time (?:an?|some|the) [^,;:?]{1,80}, ${VERB}|(?:${LANGUAGES[0]?.frame}),? (?:${LEAD}${VERB}|(?:every|each|all|any|the|our) [^,;:?]{2,60} (?:needs?|must|should|ha(?:s|ve) to)(?![\\w'’]))`,
   ),
   project: matchStart(`(?:we |you )?(?:always|never) (?:${VERB}|${BASE})`),
 };
@@ -164,7 +183,26 @@ export function standingSentences(message: string): string[] {
   // A colon at a line's end announces somebody's text.
   const announced = lines.findIndex((line) => /[:：]\s*$/.test(line));
   const own = announced === -1 ? lines : lines.slice(0, announced);
-  return sentences(own.join("\n")).filter(laysDown);
+  return sentences(unbroken(own).join("\n")).filter(laysDown);
+}
+
+/** Joins the lines of an opening that goes on behind a line's end. */
+function unbroken(lines: readonly string[]): string[] {
+  const whole: string[] = [];
+  for (const [at, line] of lines.entries()) {
+    const before = whole.at(-1)?.trim() ?? "";
+    const isRest = goesOn(before, line.trim(), (lines[at - 1] ?? "").length);
+    if (isRest) whole.splice(-1, 1, `${before} ${line.trim()}`);
+    else whole.push(line);
+  }
+  return whole;
+}
+
+function goesOn(before: string, line: string, length: number): boolean {
+  if (!/^\p{Ll}/u.test(line) || /[.!?:;]$/.test(before)) return false;
+  if (BROKEN.anyhow.test(before)) return true;
+  if (!OPENED.test(before) || OWN_ORDER.test(line)) return false;
+  return length >= WRAPPED_CHARS || (BROKEN.shortly.test(before) && line.split(" ").length <= REST_WORDS);
 }
 
 function isPastedText(text: string): boolean {
@@ -187,6 +225,7 @@ function laysDown(sentence: string): boolean {
   const isOpened =
     FRAMED.test(own) ||
     ALWAYS.test(own) ||
+    ALWAYS_OF.principle.test(own) ||
     (OF_THE_WORK.test(own) && ALWAYS_OF.work.test(own)) ||
     (sentence.search(HERE) >= 0 && ALWAYS_OF.project.test(own));
   return isOpened && !BOUND.test(own) && !REPORTED.test(own);
