@@ -25,6 +25,7 @@ import { foldLedger, type Ledger, type LedgerRecord } from "./observations.ts";
 import { isStepDue, type ObserveOptions, type ObserveOutcome, observe } from "./observe.ts";
 import { isReflectionDue, type ReflectOutcome, reflect } from "./reflect.ts";
 import { keepStanding, standingFor } from "./standing-marks.ts";
+import { readStanding } from "./standing-rules.ts";
 
 /** The means to observe. */
 interface Means {
@@ -101,7 +102,11 @@ export async function keepFound(
        WHERE i.last_indexed >= ? AND r.who = 'user' AND r.tool IS NULL AND s.parent_id IS NULL`,
     )
     .all(since);
-  const telling = rows.filter(({ text }) => standingSentences(String(text)).length > 0);
+  // rows may have lost what they were marked for
+  const marked = new Set(readStanding(options.paths).marks.map(({ file }) => file));
+  const telling = rows.filter(
+    ({ file, text }) => marked.has(String(file)) || standingSentences(String(text)).length > 0,
+  );
   for (const file of new Set(telling.map(({ file }) => String(file)))) {
     const session = visibleSessionAt(file, options.paths);
     if (session) await keepRules(session, options);
