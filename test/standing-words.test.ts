@@ -124,6 +124,7 @@ const LOOK_ALIKES = {
     "Never do that again.",
     "Always run it twice here.",
     "Here, always show the banner.",
+    "Add the upload endpoint. Always validate input.",
     ...["不要再使用这个函数", "Denk daran, den Server neu zu starten."],
     "Here the linter never runs before a commit.",
     "don't commit",

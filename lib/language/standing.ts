@@ -183,7 +183,10 @@ export function standingSentences(message: string): string[] {
   // A colon at a line's end announces somebody's text.
   const announced = lines.findIndex((line) => /[:：]\s*$/.test(line));
   const own = announced === -1 ? lines : lines.slice(0, announced);
-  return sentences(unbroken(own).join("\n")).filter(laysDown);
+  const said = sentences(unbroken(own).join("\n"));
+  // an order on things in general may be a part of the task that stands beside it
+  const isRules = said.every((sentence) => laysDown(sentence, ALWAYS_OF.principle));
+  return isRules ? said : said.filter((sentence) => laysDown(sentence));
 }
 
 /** Joins the lines of an opening that goes on behind a line's end. */
@@ -214,7 +217,7 @@ function isPastedText(text: string): boolean {
   );
 }
 
-function laysDown(sentence: string): boolean {
+function laysDown(sentence: string, form = ALWAYS): boolean {
   if (sentence.length > READ_CHARS.sentence || isQuestion(sentence)) return false;
   const own = sentence
     .replace(QUOTED, " … ")
@@ -225,7 +228,7 @@ function laysDown(sentence: string): boolean {
   const isOpened =
     FRAMED.test(own) ||
     ALWAYS.test(own) ||
-    ALWAYS_OF.principle.test(own) ||
+    form.test(own) ||
     (OF_THE_WORK.test(own) && ALWAYS_OF.work.test(own)) ||
     (sentence.search(HERE) >= 0 && ALWAYS_OF.project.test(own));
   return isOpened && !BOUND.test(own) && !REPORTED.test(own);
