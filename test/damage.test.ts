@@ -232,6 +232,6 @@ test("a state folder that is a file is the cause that every command names", asyn
     const { stderr } = await home.run(name, ...args);
     expect([name, FAULT.exec(stderr)]).toEqual([name, null]);
     expect(stderr).not.toContain("there is no index yet");
-    expect(stderr).toContain("hint: ");
+    expect(stderr).toContain("hint: move that file away");
   }
 });

@@ -80,7 +80,7 @@ describe("a compressed session that holds more than any conversation", () => {
       expect((await home.run("session-reader", "--list")).exitCode).toBe(0);
       expect(await home.run("session-reader", ID)).toEqual({
         stdout: "",
-        stderr: `error: PARSE_ERROR: ${reason}\n`,
+        stderr: `error: PARSE_ERROR: ${reason}\nhint: make it smaller, or move it away\n`,
         exitCode: 1,
       });
       const failed = `warning: cannot read ${packed.slice(0, -4)}: ${reason}\n`;
@@ -107,7 +107,7 @@ test.each([
   fill(path);
   expect(await home.run("search", "--file", "big.txt:5")).toEqual({
     stdout: "",
-    stderr: `error: PARSE_ERROR: Cannot read "${path}": ${why}\n`,
+    stderr: `error: PARSE_ERROR: Cannot read "${path}": ${why}\nhint: make it smaller, or move it away\n`,
     exitCode: 1,
   });
 });

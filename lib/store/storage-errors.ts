@@ -42,13 +42,15 @@ export function storageError(action: string, path: string, cause: unknown): Sess
 function hintFor(reason: string): string {
   if (/locked|busy/i.test(reason)) return "wait for the other run to end, then run again";
   if (/\bfull\b|ENOSPC/i.test(reason)) return "free some disk space, then run again";
+  if (/file already exists/i.test(reason))
+    return "move that file away, or set SESSION_MEMORY_HOME to another folder";
   if (REFUSED.test(reason)) return "check that the folder exists and may be written";
   return "this is probably a bug in session-memory: please report this message with session-memory --version";
 }
 
 /** The messages of SQLite and the system about a file that cannot be opened or written. */
 const REFUSED =
-  /read-?only|file already exists|unable to open|disk I\/O|authorization|permission denied|no such file|not a directory|E(?:ACCES|PERM|ROFS|IO|NOENT|NOTDIR|ISDIR)\b/i;
+  /read-?only|unable to open|disk I\/O|authorization|permission denied|no such file|not a directory|E(?:ACCES|PERM|ROFS|IO|NOENT|NOTDIR|ISDIR)\b/i;
 
 /** Node reports only these texts; "malformed JSON" is about a value, not about the file. */
 const MESSAGES =
