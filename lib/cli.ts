@@ -333,7 +333,12 @@ function shortenGiven(message: string, args: readonly string[]): string {
   const long = args
     .flatMap((arg) => [arg, arg.slice(arg.indexOf("=") + 1)].map(unbroken))
     .filter(({ length }) => length > REPEATED_MAX);
-  return long.reduce((text, given) => text.replaceAll(given, truncate(given, REPEATED_MAX)), message);
+  const shortened = long.reduce(
+    (text, given) => text.replaceAll(given, truncate(given, REPEATED_MAX)),
+    message,
+  );
+  // a path that was made of one, or came by a variable, with what stands around it
+  return shortened.replace(/\S{300,}/g, (word) => truncate(word, REPEATED_MAX));
 }
 
 /** Writes to stderr. Not by `console.error`, whose lines Bun colours red whenever FORCE_COLOR is set, even in a file. */

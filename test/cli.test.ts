@@ -162,6 +162,12 @@ test("a session's folder and id cannot write to the terminal", async () => {
   expect(log.stdout).toStartWith("# ab · claude · ab · /home/dev # forged · claude\nL1 [");
 });
 
+test("no message repeats more than 200 characters of a path that an argument leads to", async () => {
+  const out = join("/nonexistent", "l".repeat(3000), "x.html");
+  const { exitCode, stderr } = await run("report", ["last", "--out", out]);
+  expect([exitCode, stderr.includes("l".repeat(201))]).toEqual([1, false]);
+});
+
 test.each([
   ["search", ["x", "--topic", ""], '--topic ""', "name one, or leave --topic out"],
   ["save-session", ["x", "--dir", ""], '--dir ""', "name one, or leave --dir out"],
