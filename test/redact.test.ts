@@ -303,3 +303,16 @@ describe("redact() of invisible characters", () => {
     expect(redact(text)).toBe(text);
   });
 });
+
+test("a key whose lines a log began in its own way goes whole", () => {
+  const line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj";
+  const key = [
+    "-----BEGIN PRIVATE KEY-----",
+    line,
+    line.toLowerCase(),
+    `${line.slice(0, 40)}==`,
+    "-----END PRIVATE KEY-----",
+  ];
+  const logged = key.map((each, i) => `[web.1] 10:00:0${i} app: ${each}`).join("\n");
+  expect(redact(`see\n${logged}\nend`)).toBe("see\n[web.1] 10:00:00 app: [redacted:private-key]\nend");
+});

@@ -144,19 +144,34 @@ const BODY_END = new RegExp(
   "y",
 );
 
+/** The longest body that a block with an end is believed to have: a 16 Ki bit RSA key is 13 KB. */
+const BODY_MAX = 40_000;
+
 /** Reports private key blocks and returns the places of all blocks. A mere mention of a `BEGIN` line stays. */
 function findKeyBlocks(text: string, found: ReportSecret): { start: number; end: number }[] {
   const open: { start: number; end: number }[] = [];
+  let close = -2;
   for (const { index, 0: begin, 1: label } of text.matchAll(BEGIN)) {
     if (index < (open.at(-1)?.end ?? 0)) continue;
     const body = index + begin.length;
-    const end = endOfBody(text, body);
+    // looked for once and kept, so that many beginnings without an end stay linear
+    if (close !== -1 && close < body) close = text.indexOf("-----END", body);
+    const end = Math.max(endOfBody(text, body), endOfBlock(text, body, close));
     const isPrivate = label === undefined || PRIVATE.test(label);
     if (isPrivate && MATERIAL.test(text.slice(body, end)))
       found(label === undefined ? body : index, end, "private-key");
     open.push({ start: index, end });
   }
   return open;
+}
+
+/** Returns the end of a block by its own end line, whatever a log put before the lines between; 0 for a line of another block. */
+function endOfBlock(text: string, body: number, close: number): number {
+  if (close === -1 || close - body > BODY_MAX) return 0;
+  const inner = text.slice(body, close);
+  const end = text.indexOf("-----", close + 8);
+  const isOwn = end !== -1 && end - close < 80 && !inner.includes("-----BEGIN") && MATERIAL.test(inner);
+  return isOwn ? end + 5 : 0;
 }
 
 /** Returns where a body that begins here ends. */
