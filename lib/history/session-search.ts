@@ -3,8 +3,7 @@
 import { hasContent, whyUnwritable } from "../base/files.ts";
 import { countPoints, type Line, linesWithin, plainText } from "../base/output.ts";
 import { projectName } from "../base/text.ts";
-import type { Paths } from "../config/config.ts";
-import { type Config, loadConfig, repositoriesFile } from "../config/config.ts";
+import { type Config, loadConfig, type Paths, repositoriesFile } from "../config/config.ts";
 import { hasPromptsAlone } from "../hosts/blocks.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import type { SessionKey } from "../hosts/session.ts";

@@ -116,7 +116,7 @@ export function matchingDeeds(
     )
     .all({ ...values, match, limit, wanted: limit * OVERFETCH })
     .map((row) => ({ chunk: Number(row.chunk), deed: toDone(row) }))
-    .filter(({ deed: { at } }) => at >= (filter.after ?? "") && at <= (filter.before ?? "~"));
+    .filter(({ deed }) => isTimely(deed, filter));
 }
 
 /** Returns those of some chunks that pass the filter, in the order given. */
@@ -152,14 +152,19 @@ function selectChunks(store: Store, condition: string, values: NamedValues): Ind
   return rows.map((row) => toIndexedChunk(store, row));
 }
 
-/** Returns a test for rows of the speaker and the time that are asked for; undefined where neither is. */
-export function rowTest({ speaker, after, before }: ChunkFilter): ((row: Said) => boolean) | undefined {
-  if (speaker === undefined && after === undefined && before === undefined) return undefined;
-  return ({ who, at = "" }) =>
-    (speaker === undefined || speaker === who) && at >= (after ?? "") && at <= (before ?? "~");
+/** Returns whether a row is of the time that is asked for. */
+function isTimely({ at = "" }: Pick<Said, "at">, { after = "", before = "~" }: ChunkFilter): boolean {
+  return at >= after && at <= before;
 }
 
-/** Makes a function that returns what is said in some chunks; a piece of a long message says which characters it is. */
+/** Returns a test for rows of the speaker and the time that are asked for; undefined where neither is. */
+export function rowTest(filter: ChunkFilter): ((row: Said) => boolean) | undefined {
+  const { speaker, after, before } = filter;
+  if (speaker === undefined && after === undefined && before === undefined) return undefined;
+  return (row) => (speaker === undefined || speaker === row.who) && isTimely(row, filter);
+}
+
+/** Makes a function that returns the messages of a chunk; a piece of a long one names its characters. */
 export function saidIn(chunks: readonly IndexedChunk[]): (chunk: IndexedChunk) => readonly Said<Speaker>[] {
   const ids = chunks.map(({ id }) => id);
   const said = chunks[0] && readSaid(chunks[0].store, ids);
@@ -245,12 +250,12 @@ const isHeldIn = (listed: string) => `(s.id IN ${listed}
     SELECT 1 FROM copies WHERE owner_id = s.id AND session_id IN ${listed} AND c.timestamp < coalesce(
       (SELECT min(timestamp) FROM session_chunks WHERE session_id = copies.session_id), '9999')))`;
 
-/** Returns the condition of a filter on chunks `c` and sessions `s`. */
 /** True of a chunk with a row between two times, its own or a deed behind it. */
 const HAS_TIMELY_ROW = `EXISTS (SELECT 1 FROM rows t WHERE t.session = c.session AND t.at BETWEEN $after AND $before
   AND t.line >= c.first_line AND t.line <= coalesce(
     (SELECT min(first_line) FROM chunks WHERE session = c.session AND first_line > c.first_line), t.line))`;
 
+/** Returns the condition of a filter on chunks `c` and sessions `s`. */
 function toWhere(filter: ChunkFilter): { where: string; values: NamedValues } {
   const conditions: string[] = [];
   const values: NamedValues = {};

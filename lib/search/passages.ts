@@ -88,8 +88,8 @@ export function rowsAround(
 ): PassageRow[] {
   const { best, first, last } = passage;
   const near = chunksAround(passage, 1);
-  const { caller, session, after = "", before = "~" } = filter;
-  const limits = { caller, session, after: filter.after, before: filter.before, subagents: true };
+  const { caller, session, after, before } = filter;
+  const limits = { caller, session, after, before, subagents: true };
   const ids = near.map(({ id }) => id);
   const kept = new Set(keepMatching(best.chunk.store, ids, limits));
   const chunks = near.filter(({ id }) => kept.has(id));
@@ -98,7 +98,7 @@ export function rowsAround(
   // one that was found by the chunk of another passage may stand here
   const own = [...deeds]
     .flatMap(([{ sessionId }, found]) => (sessionId === first.sessionId ? found : []))
-    .filter(({ line, at }) => line >= lines.from && line <= lines.to && at >= after && at <= before)
+    .filter(({ line }) => line >= lines.from && line <= lines.to)
     .sort((a, b) => a.line - b.line || a.nth - b.nth);
   const done = toDeedRows(own, best.session.cwd).map((row) => ({
     ...row,
