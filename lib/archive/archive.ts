@@ -228,9 +228,10 @@ function isUnused(file: string): boolean {
 async function rewriteAlone({ paths, settings, isOver, rest }: ArchiveOptions): Promise<void> {
   const rules = readRules(paths.rules);
   const alone = findCopies(paths).filter(({ isThere }) => !isThere);
+  if (alone.length === 0) return;
+  const version = rulesVersion(settings);
   for (const file of filesOf(alone, paths)) {
     if (isOver?.()) return;
-    const version = rulesVersion(settings);
     if ((readNote(file) ?? { rules: version }).rules === version) continue;
     await withLock(copiesLock(paths), LOCK_WAIT_MS, () => rewrite(file, { rules, version, rest }));
   }

@@ -45,9 +45,10 @@ function admitting(settings: ExcludingSettings, paths: PathsWithRules): (session
   return (session) => {
     exclusion ??= readExclusion(settings); // not before a session is asked about: most runs ask for texts alone
     const { hasSession, needsNames, needsProject } = exclusion;
-    if (needsNames && namesOf(session).some((name) => name && hasSession({ id: session.id, name })))
-      return false;
-    if (!needsProject) return !hasSession(session);
+    const { id, name, parentId } = session;
+    if (hasSession({ id, name, parentId })) return false;
+    if (needsNames && namesOf(session).some((each) => each && hasSession({ id, name: each }))) return false;
+    if (!needsProject) return true;
     const { file = "", project } = session;
     const isUnsure = session.cwd === undefined || isHidden(session.cwd) || isHidden(project ?? "");
     const found = isUnsure && file !== "" ? tryHead(file)?.cwd : undefined;
