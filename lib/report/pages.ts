@@ -22,14 +22,14 @@ export interface ReportedSession {
   meta: SessionMeta | undefined;
   /** The rules that its user laid down beyond the task. */
   standing: readonly StandingRule[];
-  /** Its observations; undefined if there are none. */
+  /** Its observations, if there are any. */
   memory: Memory | undefined;
   /** Oldest first. */
   rows: readonly Row[];
   isRewound: (row: Row) => boolean;
   /** True if older rows exist that are not among these. */
   isCut: boolean;
-  /** The address of the overview beside its page. @default there is none */
+  /** The address of the overview beside its page. @default no such page */
   overview?: string | undefined;
 }
 

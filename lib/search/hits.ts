@@ -497,7 +497,7 @@ function fill(
   return foldEmpty(filled);
 }
 
-/** Gives a draft its chosen rows, and what is said of them. */
+/** Gives a draft its chosen rows, and the remarks on them. */
 function withRows(draft: Draft, chosen: Unit[], { filter, after }: HitOptions): Filled {
   const { chunk, session } = draft.passage.best;
   const rows = toShownRows(draft.rows, chosen);

@@ -49,7 +49,7 @@ export function tellUnwritten(file: string, told: Told): void {
   unwritten.set(file, told);
 }
 
-/** Returns what is told of every copy in the folder of copies, by its path without the suffix. */
+/** Returns the facts of every copy in the folder of copies, by its path without the suffix. */
 export function toldCopies(paths: Place): Map<string, Told> {
   const listed = [...readTold(paths).told].map(([name, told]) => [join(paths.copies, name), told] as const);
   return new Map([...listed, ...unwritten]);

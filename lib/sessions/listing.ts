@@ -320,7 +320,7 @@ export async function parseSessionFile(absPath: string): Promise<SessionFile | n
   }
 }
 
-/** Returns the words of a message's content on one line; null when there are none. */
+/** Returns the words of a message's content on one line; null without any. */
 export function extractSessionText(content: unknown): string | null {
   const blocks = Array.isArray(content) ? content : [content];
   const parts = blocks

@@ -133,7 +133,7 @@ export function readmitForgotten(paths: Paths, entries: readonly string[]): void
   });
 }
 
-/** Returns the hub of own published sessions, for a user who removes everything here; undefined if there are none. */
+/** Returns the hub of own published sessions, for a user who removes everything here; undefined without any. */
 export function publishedAt(paths: Paths): string | undefined {
   return withExistingState(paths, (state) =>
     readPublished(state).size === 0 ? undefined : readShareFact(state, "label"),
