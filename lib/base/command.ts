@@ -72,7 +72,8 @@ export function parseStrictly<T extends Options>(args: string[], options: T) {
     return { ...parsed, positionals: parsed.positionals.map((word) => word.replace(MASK, "")) };
   } catch (error) {
     const message = firstSentence(error instanceof Error ? error.message : String(error));
-    throw usageError(message, flagHint(message, options));
+    const unknown = unknownFlag(message, args);
+    throw usageError(unknown ? `Unknown option '${unknown}'` : message, flagHint(unknown, options));
   }
 }
 
@@ -104,9 +105,14 @@ function firstSentence(message: string): string {
   return message.split(/\.\s|\n/)[0]?.replace(/\.$/, "") ?? message;
 }
 
-function flagHint(message: string, options: Options): string {
-  const [, unknown = ""] = /^Unknown option '--([^']*)'/.exec(message) ?? [];
+/** Returns an unknown flag as it was typed: `-limit` is reported as `-l`, or as `l` by Bun. */
+function unknownFlag(message: string, args: string[]): string | undefined {
+  const [, dashes = "", name] = /^Unknown option '(-*)([^']*)'/.exec(message) ?? [];
+  return name && dashes !== "--" ? args.find((arg) => arg.startsWith(`-${name}`)) : name && `--${name}`;
+}
+
+function flagHint(unknown: string | undefined, options: Options): string {
   const long = Object.keys(options).filter((name) => name.length > 1);
-  const nearest = unknown && nearestTo(unknown, long);
+  const nearest = unknown && nearestTo(unknown.replace(/^-+/, ""), long);
   return nearest ? `did you mean --${nearest}?` : "--help lists the flags";
 }
