@@ -145,7 +145,11 @@ async function follow(reference: Reference, rules: Rules, options: ReferenceOpti
   } catch (error) {
     if (!(error instanceof SessionMemoryError)) throw error;
     const candidates = (error.details.candidates ?? []) as Candidate[];
-    if (error.type === "NOT_FOUND" || error.type === "USAGE") return unknown(reference, candidates);
+    if (error.type === "USAGE") {
+      const line = `${shownName(written)} was not followed: ${error.hint}.`;
+      return { outcome: { reference: written, outcome: "not_found" }, lines: [line] };
+    }
+    if (error.type === "NOT_FOUND") return unknown(reference, candidates);
     if (error.type !== "AMBIGUOUS") throw error;
     const line = `${shownName(written)} may mean several sessions: ${choiceList(candidates)}. Use an id or a longer name.`;
     return { outcome: { reference: written, outcome: "ambiguous", candidates }, lines: [line] };

@@ -27,6 +27,8 @@ const found: [string, string[]][] = [
   ["@@deploy~2", ["deploy~2"]],
   ['@@"fix login"~1: what came before?', ["fix login~1: what came before?"]],
   ["@@deploy~99", ["deploy~9"]],
+  ["@@deploy:12 and @@3d0a7c52:7-9: why?", ["deploy:12", "3d0a7c52:7-9: why?"]],
+  ['@@"fix login":4, @@last:3.', ["fix login:4", "last:3"]],
   ["@@Überblick und @@数据库 und @@тест", ["Überblick", "数据库", "тест"]],
   ["@@deploy @@DEPLOY @@deploy", ["deploy"]],
   ["1. look at @@deploy\n   - and @@email", ["deploy", "email"]],

@@ -32,10 +32,11 @@ const AFTER_CHARS = 1200;
 /**
  * At the start of a line or after white space or an opening mark. A name in quotes is anything on one line; else it
  * begins with a letter or digit and ends on one, behind the owner and machine of a shared session or before the machine of
- * a synced one. Its generation and question follow directly. A name that is called, as a decorator's is, is not one.
+ * a synced one. Its generation or a place in it, and its question, follow directly. A name that is called, as a decorator's is,
+ * is not one.
  */
 const REFERENCE =
-  /(?<=^|[\s([{,;“„«—–]|(?<!=)["'])@@(?:"([^"\n]{1,120})"|“([^”\n]{1,120})”|((?:[\p{L}\p{N}._-]+@[\p{L}\p{N}._-]+:)?[\p{L}\p{N}](?:[\p{L}\p{N}._-]*[\p{L}\p{N}_])?(?:@[\p{L}\p{N}_-]+)?))(?:~(\d{1,3}))?(?!(?:\.[\w.]+)?[\p{L}\p{N}@/\\([]|::)/gu;
+  /(?<=^|[\s([{,;“„«—–]|(?<!=)["'])@@(?:"([^"\n]{1,120})"|“([^”\n]{1,120})”|((?:[\p{L}\p{N}._-]+@[\p{L}\p{N}._-]+:)?[\p{L}\p{N}](?:[\p{L}\p{N}._-]*[\p{L}\p{N}_])?(?:@[\p{L}\p{N}_-]+)?))(?:~(\d{1,3})|(:[1-9]\d*(?:-\d+)?(?!\d)))?(?!(?:\.[\w.]+)?[\p{L}\p{N}@/\\([]|::)/gu;
 
 /** Returns whether a prompt mentions any session. */
 export function hasReference(prompt: string): boolean {
@@ -53,7 +54,8 @@ export function findReferences(prompt: string): Reference[] {
     // As it was written: what looks like code inside quotes is part of the name.
     const written = prompt.slice(match.index, match.index + whole.length);
     const inQuotes = quoted ?? curly;
-    const name = (inQuotes === undefined ? bare : written.slice(3, 3 + inQuotes.length)).trim();
+    const named = (inQuotes === undefined ? bare : written.slice(3, 3 + inQuotes.length)).trim();
+    const name = named && named + (match[5] ?? "");
     if (name === "" || name.length > NAME_MAX_CHARS) continue;
     const reference = {
       written,
