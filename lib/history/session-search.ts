@@ -11,7 +11,7 @@ import { callingSession } from "../hosts/table.ts";
 import { type Behind, findChanged, isAllIndexed, openIndex, unreadPulled } from "../index/freshness.ts";
 import { hostId, type IndexedSession } from "../index/index-state.ts";
 import type { ChunkFilter } from "../search/candidates.ts";
-import { uniquePrefix } from "../search/corpus.ts";
+import { hasNamesake, uniquePrefix } from "../search/corpus.ts";
 import { type Hit, type HitStyle, hitJson, readLoss, roundRelevance } from "../search/hit.ts";
 import { findHits } from "../search/hits.ts";
 import { matchProject } from "../search/own-project.ts";
@@ -426,6 +426,7 @@ function makeStyle(store: Store, { settings, paths }: Config): HitStyle {
   return {
     nameOf: oncePerSession(nameOf),
     shortId: oncePerSession((session) => {
+      if (hasNamesake(store, hostId(session.id))) return session.file;
       const machine = findMachine(session.file, paths);
       return `${shortIdIn(store, session)}${machine === undefined ? "" : `@${machine}`}`;
     }),

@@ -311,11 +311,14 @@ const HOW_TO_NAME = "name a session by its id, its name or the path of its .json
 function ambiguous(wanted: string, sessions: readonly Session[], paths: PathsWithRules): SessionMemoryError {
   const all = describeCandidates(sessions, paths);
   const candidates = all.sort((a, b) => a.ageSeconds - b.ageSeconds).slice(0, CANDIDATES_SHOWN);
+  const isOneId = new Set(sessions.map(({ id }) => id)).size === 1;
+  const files = sessions.slice(0, CANDIDATES_SHOWN).map(({ file }) => file);
+  const hint = isOneId ? `use a path: ${files.join(", ")}` : `use an id: ${joinCandidates(candidates)}`;
   const shown = sessions.length > CANDIDATES_SHOWN ? `, the newest ${CANDIDATES_SHOWN} are listed` : "";
   return new SessionMemoryError(
     "AMBIGUOUS",
     `Cannot tell which session "${safe(wanted)}" is: ${sessions.length} sessions match${shown}`,
-    { details: { reference: safe(wanted), candidates }, hint: `use an id: ${joinCandidates(candidates)}` },
+    { details: { reference: safe(wanted), candidates }, hint },
   );
 }
 
