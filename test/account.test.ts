@@ -3,7 +3,9 @@
 import { describe, expect, test } from "bun:test";
 import { makeAccount } from "../lib/account/account.ts";
 import { failingLast, stillOpen } from "../lib/account/open.ts";
+import { plainText } from "../lib/base/output.ts";
 import type { Row } from "../lib/hosts/session.ts";
+import { outline } from "../lib/naming/outline.ts";
 
 /** Returns rows, each on a line of its own, of words such as `user: yes`. */
 function rowsOf(...said: string[]): Row[] {
@@ -64,14 +66,37 @@ describe("decided is", () => {
   });
 });
 
-test("asked is no answer to a menu, no approved plan and no assent", () => {
+test("asked is no answer to a menu, no approved plan, no assent, no greeting and no word that it works", () => {
   const said = rowsOf(
     "user: fix it",
     "user: WAL\n(asked: Which mode?)",
     "user: Approved the plan: WAL",
     "user: go on",
+    "user: yo",
+    "user: it worked!",
+    "user: OK. Deploy works now!!",
+    "user: nothing works now",
   );
-  expect(makeAccount(said).asked.map(({ line }) => line)).toEqual([1]);
+  expect(makeAccount(said).asked.map(({ line }) => line)).toEqual([1, 8]);
+});
+
+test("a word that it works accepts no proposal", () => {
+  const words = ["user: ok, it works", "user: OK. Deploy works now!!"];
+  expect(words.flatMap((said) => decided("assistant: Shall I merge the queue?", said))).toEqual([]);
+});
+
+test("a part's line in an outline keeps its commits, whatever else was done", () => {
+  const edit = (line: number) => {
+    const path = `src/a/long/way/down/to/the/component/number-${line}.ts`;
+    return { ...command(line, path, ""), tool: "Edit", kind: "edit", paths: [path] } as unknown as Row;
+  };
+  const rows = [
+    ...rowsOf("user: do it"),
+    ...[2, 3, 4, 5, 6, 7].map(edit),
+    command(8, 'git commit -m "fix: drain the queue"', "[main 1a2b3c4] fix: drain the queue"),
+  ];
+  const lines = outline(rows, { timezone: "UTC", maxChars: 4000, isRewound: () => false }).map(plainText);
+  expect(lines[1]).toStartWith("  committed: fix: drain the queue; edited src/a/long");
 });
 
 test("forbidden is what the user lays down, not what is quoted, supposed or told of a plan", () => {

@@ -42,6 +42,21 @@ test("a page stays within its characters: the oldest notes give way, the last ex
   );
 });
 
+test("a request that the last exchange has no room for stands among what was asked", async () => {
+  const asked = ["Set up the suite.", "Review the suite with a second reader.", "delegate it then", "go on"];
+  const answer = (at: number) =>
+    `Answer ${at}. ${"A long answer says what was found and where. ".repeat(50)}`;
+  const rows = asked.flatMap((text, at) => [
+    claudeUser({ sessionId: ID, text }),
+    claudeAssistant({ sessionId: ID, text: at === 2 ? "Done." : answer(at) }),
+  ]);
+  writeClaude(home, { id: ID, rows: chain(rows.flat()) });
+  for (const chars of ["2000", "4000", "6000"]) {
+    const page = await home.ok("handoff", ID, "--max-chars", chars);
+    expect(page.match(/Review the suite with a second reader/g)).toHaveLength(1);
+  }
+});
+
 test("the line that starts an agent starts none where the session is unknown", async () => {
   writeClaude(home, { id: ID, rows: work() });
   const { start } = await home.json("handoff", ID);

@@ -102,6 +102,13 @@ test.each<[string, string, boolean, string[]]>([
   ['wrapper git commit -m "given"', "ok\nFAILED: git commit\n 6 fail", false, []],
   ["git commit -qm 'quiet'", "", false, ["quiet"]],
   ["git commit -qm 'quiet' | cat", "", false, []],
+  [
+    "git commit -m 'a' | tail -1 && git commit -m 'b' | tail -1 && git log --oneline -3",
+    " 2 files changed\n5d6e7f8 (HEAD -> main) b\n1a2b3c4 a\n9a8b7c6 before",
+    false,
+    ["a", "b"],
+  ],
+  ["git commit -m 'a' | tail -1; git log --oneline -1", "hook failed\n9a8b7c6 before", false, []],
   ["cat notes.txt", "[main 1a2b3c4] not a commit", false, []],
 ])("%p printing %p (error: %p) commits %p", (command, text, isError, expected) => {
   expect(findCommits(call(command, { text, isError }))).toEqual(expected);

@@ -13,7 +13,10 @@ const PHRASES = {
   agrees: `yes|yeah|yep|y|ok|okay|sure|fine|great|perfect|good|nice|cool|correct|exactly|agreed|right|excellent|lgtm
     sounds good|looks good|ja|jep|genau|gut|passt|gerne|einverstanden|oui|d['’]accord|parfait|bien|sí|si|vale|claro
     perfecto|de acuerdo|sim|isso|да|хорошо|ладно|согласен|是的?|好的?|可以|はい|了解`,
-  thanks: `thanks|thank you|thx|ty|cheers|danke|vielen dank|merci|gracias|obrigad[oa]|спасибо|谢谢|ありがとう(?:ございます)?`,
+  /** Thanks, greets, or tells that it works. */
+  thanks: `thanks|thank you|thx|ty|cheers|danke|vielen dank|merci|gracias|obrigad[oa]|спасибо|谢谢|ありがとう(?:ございます)?
+    hi|hello|hey|yo|hallo|bonjour|hola|olá|привет|你好|こんにちは|(?:it|everything|all) work(?:s|ed)
+    (?!nothing|none)\\S+ (?:works|is working) (?:now|again)`,
   goesOn: `continue|go on|go ahead|go for it|proceed|carry on|keep going|resume|next|try again|retry|do it|do that|do so
     weiter|mach weiter|continuez|vas-y|sigue|continúa|adelante|continua|продолжай|дальше|继续|続けて`,
   /** Said beside these, and nothing by itself. */

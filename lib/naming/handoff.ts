@@ -44,7 +44,6 @@ interface HandoffOptions {
   maxChars: number;
   /** IANA name. */
   timezone: string | undefined;
-  /** Redacts a text. */
 }
 
 /** A part of the account, with its heading on the page and the word before each of its lines elsewhere. */
@@ -95,8 +94,9 @@ export function handoffPage(handed: HandedOver, options: HandoffOptions): string
   if (said.length === 0) return undefined;
   const head = [LABEL, headLine({ session, rows: said }, options)];
   const [first] = account.asked;
-  const tail = [...lastExchange(said, { first, maxChars }), "", ...places(session)];
-  const sections = makeSections(handed, lastSaid(said));
+  const last = lastExchange(said, { first, maxChars });
+  const tail = [...last.lines, "", ...places(session)];
+  const sections = makeSections(handed, last.rows);
   const room = maxChars - countPoints([...head, ...tail]);
   const lines = fitSections(sections, room, ({ title }) => ({ head: ["", `## ${title}`], lead: "- " }));
   // The first request is often the whole task: it gets what the others leave.
@@ -238,7 +238,7 @@ function fitSections(
 function lastExchange(
   said: readonly Said[],
   { first, maxChars }: { first: Said | undefined; maxChars: number },
-): string[] {
+): { lines: string[]; rows: Said[] } {
   const spoken = ({ line: at, who, text }: Said, max: number) => {
     const lines = (chars: number) =>
       excerpt(text, chars)
@@ -256,14 +256,17 @@ function lastExchange(
   const asked = request ? spoken(request, isAnswered ? Math.floor(room * LAST.request) : room) : "";
   room -= asked.length;
   const shown: string[] = [];
+  const rows: Said[] = [];
   for (const row of lastSaid(said).toReversed()) {
     if (row === first && row !== request) continue; // it stands above, whole
     const text = row === request ? asked : spoken(row, shown.length === 0 ? room : 2 * ITEM_CHARS);
     if (row !== request) room -= text.length;
     if (room < 0 && shown.length > 0 && row !== request) break;
     shown.unshift(text);
+    rows.unshift(row);
   }
-  return ["", "## Last exchange", ...shown, ...(isAnswered ? [] : ["- no answer followed"])];
+  const lines = ["", "## Last exchange", ...shown, ...(isAnswered ? [] : ["- no answer followed"])];
+  return { lines, rows };
 }
 
 /** Returns the last words of both, until enough was answered; before a short reply what it replies to. */

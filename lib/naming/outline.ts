@@ -62,10 +62,10 @@ function partForms(part: Part, options: OutlineOptions): Line[][] {
   const said = opening ? [saidLine(opening, CHARS.prompt, options)] : [];
   const committed = commits.length > 0 ? [`committed: ${listed(commits, WORK.each)}`] : [];
   const work = [
+    ...committed, // what a long line loses is at its end
     ...(edited.length > 0 ? [`edited ${listed(edited, WORK.files)}`] : []),
     ...(ran > 0 ? [`ran ${counted(ran, "command")}`] : []),
     ...(failed.length > 0 ? [`failed: ${listed(failed, WORK.each)}`] : []),
-    ...committed,
   ];
   // A short message says itself what it decides.
   const shown = opening ? oneLine(opening.text, CHARS.prompt) : "";

@@ -59,6 +59,8 @@ function exitCode(text: string): number {
 
 /** A commit as git prints it: `[main 1a2b3c4] fix: the subject`. */
 const COMMITTED = /^\[[^\]\n]+ [0-9a-f]{7,40}\] (.+)$/gm;
+/** A commit as `git log --oneline` lists it. */
+const LISTED = /^[0-9a-f]{7,40} (?:\([^)]*\) )?(.+)$/gm;
 /** The flag of a commit that prints nothing. */
 const QUIET = /\bcommit\b[^\n;&|]*?\s(?:-[a-ln-z]*q|--quiet\b)/;
 
@@ -67,12 +69,18 @@ export function commitLines(output: string): string[] {
   return output.match(COMMITTED) ?? [];
 }
 
-/** Returns the subjects of the commits that a command made: as git printed them, or as given to a quiet one that passed. */
+/**
+ * Returns the subjects of the commits that a command made: as git printed them, as its log lists them behind the commands that
+ * name them, or as given to a quiet one that passed.
+ */
 export function findCommits(call: Call): string[] {
   const { target, result } = call;
   if (!namesCommit(target)) return [];
   const printed = [...result.matchAll(COMMITTED)].flatMap(([, subject]) => subject ?? []);
-  if (printed.length > 0 || !QUIET.test(target)) return printed;
+  if (printed.length > 0) return printed;
+  const listed = [...result.matchAll(LISTED)].flatMap(([, subject = ""]) => subject);
+  const made = listed.filter((subject) => target.includes(subject)).reverse(); // a log has the newest first
+  if (made.length > 0 || !QUIET.test(target)) return made;
   const message = judgeCommand(call).verdict === "passed" ? commitMessage(target) : undefined;
   return message === undefined ? [] : [message];
 }
