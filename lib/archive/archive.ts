@@ -21,7 +21,7 @@ import { tryLock, withLock } from "../base/locks.ts";
 import { counted } from "../base/text.ts";
 import { DAY_MS } from "../base/time.ts";
 import { currentExclude, type Paths, type PathsWithRules, type Settings } from "../config/config.ts";
-import { copyBlocks, readNote } from "../hosts/blocks.ts";
+import { appendBlocks, readNote } from "../hosts/blocks.ts";
 import type { Host } from "../hosts/host.ts";
 import { findHost, HOSTS } from "../hosts/hosts.ts";
 import { removeStored, statStored, storedNames } from "../hosts/names.ts";
@@ -213,8 +213,10 @@ function takePacked(
   const [old, taken] = [readNote(file), readNote(target)];
   const at = (note: typeof old) => String(note?.modified ?? "");
   if (old === undefined || taken?.from === "store" || (taken && at(taken) >= at(old))) return;
-  for (const output of listOutputs(file)) copyBlocks(output, outputPlace(target, output), {});
-  copyBlocks(file, target, { agent, id, parent: parentId });
+  const take = (from: string, to: string, note = {}) =>
+    appendBlocks(to, new Uint8Array(), { from, note, durable: true });
+  for (const output of listOutputs(file)) take(output, outputPlace(target, output));
+  take(file, target, { agent, id, parent: parentId });
   writer.list(target);
 }
 

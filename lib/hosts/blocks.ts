@@ -4,17 +4,13 @@
  *
  * Each block is a gzip member that says in its header's extra field (RFC 1952, 2.3.1.1) how long it is, and what it holds. The
  * first one holds nothing: its header has the size of all, and a note of whoever wrote it; the note's longer values stand in the
- * header of the block behind it. An appended block comes last, and counts once the first header says so.
+ * header of the block behind it.
  */
 
 import {
-  chmodSync,
   closeSync,
-  constants,
-  copyFileSync,
   fstatSync,
   fsyncSync,
-  ftruncateSync,
   futimesSync,
   openSync,
   readSync,
@@ -29,7 +25,7 @@ import { type JsonRecord, parseRecord } from "../base/json.ts";
 import { BLOCKED, PROMPTS_ALONE } from "./names.ts";
 
 const BLOCK_BYTES = 256 * 1024; // larger ones pack no better and take more memory
-const NOTE_BYTES = 480; // with the header less than a sector, which no crash tears
+const NOTE_BYTES = 480; // known only when all else is written: its place is kept free
 const VALUE_BYTES = 40; // of a note, with its quotes: a UUID
 const MEMBER = 10; // bytes of a header up to its extra field
 const FIELD = 4; // bytes of the field's name and length
@@ -58,34 +54,48 @@ interface WriteOptions {
   durable: boolean;
   /** The part of its note that is known from the start, of any length. @default nothing */
   about?: JsonRecord | undefined;
-  /** The bytes that it begins with as the file before it does, whose whole blocks are taken as they are. @default none */
+  /** The bytes that it begins with as `from` does, whose whole blocks are taken as they are. @default none */
   keep?: number;
+  /** @default the file as it was before */
+  from?: string;
 }
 
 /** Begins the packed form of a file, which takes the place of an old one only when it is whole. */
-export function writeBlocks(file: string, { durable, about = {}, keep = 0 }: WriteOptions): BlockWriter {
+export function writeBlocks(
+  file: string,
+  { durable, about = {}, keep = 0, from = file }: WriteOptions,
+): BlockWriter {
   const path = file + BLOCKED;
   ensureDirectory(dirname(path));
   const temporary = temporaryPath(path);
   const descriptor = openSync(temporary, "wx", FILE_MODE);
   const { short, long } = byLength(about);
-  let kept = { position: FIRST_BYTES, size: 0, rest: Buffer.alloc(0) };
-  try {
-    if (keep > 0) kept = keepBlocks(file, descriptor, keep);
-  } catch (error) {
-    closeSync(descriptor);
-    remove(temporary);
-    throw error;
-  }
-  const blocks = blockWriter(descriptor, { position: kept.position, long: kept.size > 0 ? undefined : long });
-  blocks.write(kept.rest);
-  return {
-    write: blocks.write,
+  const pending = Buffer.allocUnsafe(BLOCK_BYTES);
+  let [filled, size, end] = [0, 0, FIRST_BYTES];
+  const add = (block: Uint8Array, bytes: number) => {
+    put(descriptor, block, end);
+    end += block.length;
+    size += bytes;
+  };
+  const flush = () => {
+    if (filled > 0) add(packBlock(pending.subarray(0, filled), size === 0 ? long : undefined), filled);
+    filled = 0;
+  };
+  const writer: BlockWriter = {
+    write(bytes) {
+      for (let done = 0; done < bytes.length; ) {
+        const part = bytes.subarray(done, done + BLOCK_BYTES - filled);
+        pending.set(part, filled);
+        filled += part.length;
+        done += part.length;
+        if (filled === BLOCK_BYTES) flush();
+      }
+    },
     end(note, at) {
-      blocks.flush();
-      put(descriptor, firstMember(kept.size + blocks.size(), { ...short, ...note }), 0);
+      flush();
+      put(descriptor, firstMember(size, { ...short, ...note }), 0);
       if (durable) fsyncSync(descriptor);
-      if (at !== undefined) setTime(descriptor, new Date(at));
+      if (at !== undefined) futimesSync(descriptor, new Date(at), new Date(at));
       closeSync(descriptor);
       renameSync(temporary, path);
     },
@@ -94,23 +104,29 @@ export function writeBlocks(file: string, { durable, about = {}, keep = 0 }: Wri
       remove(temporary);
     },
   };
+  try {
+    if (keep > 0) keepBlocks(from, keep, { add, write: writer.write });
+  } catch (error) {
+    writer.abandon();
+    throw error;
+  }
+  return writer;
 }
 
-/** Copies the whole blocks within the first bytes of a file's content; returns where they end, and the rest of these bytes. */
-function keepBlocks(file: string, target: number, bytes: number) {
+/** Hands on the whole blocks within the first bytes of a file's content as they are, and the rest of these bytes. */
+function keepBlocks(
+  file: string,
+  bytes: number,
+  { add, write }: { add: (block: Uint8Array, bytes: number) => void; write: BlockWriter["write"] },
+): void {
   const source = openToRead(file + BLOCKED);
   try {
-    let [position, size] = [FIRST_BYTES, 0];
-    for (const block of blocksWithin(source, file, bytes)) {
-      if (size + block.bytes > bytes) {
-        const rest = unpackBlock(source, block, file).subarray(0, bytes - size);
-        return { position, size, rest: Buffer.from(rest) };
-      }
-      put(target, readPacked(source, block), position);
-      position += block.length;
-      size += block.bytes;
+    let left = Math.min(bytes, sizeInBlocks(source, file));
+    for (const block of blocksWithin(source, file, left)) {
+      if (block.bytes <= left) add(readPacked(source, block), block.bytes);
+      else write(unpackBlock(source, block, file).subarray(0, left));
+      left -= block.bytes;
     }
-    return { position, size, rest: Buffer.alloc(0) };
   } finally {
     closeSync(source);
   }
@@ -122,95 +138,31 @@ function readPacked(descriptor: number, { at, length }: Block): Buffer {
   return packed.subarray(0, readSync(descriptor, packed, 0, length, at));
 }
 
-/**
- * Adds to the end of a file in blocks, and changes values of its note with that: killed between, it has the size and the note of
- * before. It gets the ISO time `at`, by default the one that it has.
- */
+interface Addition {
+  /** Values of the note that change. */
+  note?: JsonRecord;
+  durable: boolean;
+  /** @default its time as it was */
+  at?: string | undefined;
+  /** The file whose content and note it begins with. @default itself */
+  from?: string;
+}
+
+/** Adds to the end of a file in blocks and changes values of its note; killed meanwhile, it is as it was. */
 export function appendBlocks(
   file: string,
   content: Uint8Array,
-  { note = {}, durable, at }: { note?: JsonRecord; durable: boolean; at?: string | undefined },
+  { note = {}, durable, from = file, at = statSync(from + BLOCKED).mtime.toISOString() }: Addition,
 ): void {
-  const descriptor = openSync(file + BLOCKED, "r+");
-  try {
-    const time = at === undefined ? fstatSync(descriptor).mtime : new Date(at);
-    const size = sizeInBlocks(descriptor, file);
-    const before = ownNote(descriptor);
-    let position = FIRST_BYTES;
-    for (const { length } of blocksWithin(descriptor, file, size)) position += length;
-    ftruncateSync(descriptor, position); // what a killed writer left behind it
-    const blocks = blockWriter(descriptor, { position, long: undefined });
-    blocks.write(content);
-    blocks.flush();
-    if (durable) fsyncSync(descriptor);
-    put(descriptor, firstMember(size + blocks.size(), { ...before, ...note }), 0);
-    if (durable) fsyncSync(descriptor);
-    setTime(descriptor, time);
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
-/** Copies a file in blocks as it is, under another name and with more in its note; its time stays. */
-export function copyBlocks(from: string, to: string, note: JsonRecord): void {
-  const path = to + BLOCKED;
-  const temporary = temporaryPath(path);
-  try {
-    ensureDirectory(dirname(path));
-    copyFileSync(from + BLOCKED, temporary, constants.COPYFILE_EXCL);
-    chmodSync(temporary, FILE_MODE);
-    const target = openSync(temporary, "r+");
-    try {
-      put(target, firstMember(sizeInBlocks(target, from), { ...ownNote(target), ...note }), 0);
-      fsyncSync(target);
-      setTime(target, statSync(from + BLOCKED).mtime);
-    } finally {
-      closeSync(target);
-    }
-    renameSync(temporary, path);
-  } finally {
-    remove(temporary);
-  }
-}
-
-function setTime(descriptor: number, time: Date): void {
-  futimesSync(descriptor, time, time);
+  const about = readNote(from);
+  const writer = writeBlocks(file, { durable, about, keep: Number.POSITIVE_INFINITY, from });
+  writer.write(content);
+  writer.end(note, at);
 }
 
 function put(descriptor: number, bytes: Uint8Array, at: number): void {
   for (let done = 0; done < bytes.length; )
     done += writeSync(descriptor, bytes, done, bytes.length - done, at + done);
-}
-
-/** Packs what is written into blocks from a position on, the longer values of the note in the first of them. */
-function blockWriter(
-  descriptor: number,
-  { position, long }: { position: number; long: JsonRecord | undefined },
-): { write(bytes: Uint8Array): void; flush(): void; size(): number } {
-  const pending = Buffer.allocUnsafe(BLOCK_BYTES);
-  let [filled, size, at, values] = [0, 0, position, long];
-  const flush = () => {
-    if (filled === 0) return;
-    const block = packBlock(pending.subarray(0, filled), values);
-    put(descriptor, block, at);
-    at += block.length;
-    size += filled;
-    filled = 0;
-    values = undefined;
-  };
-  return {
-    flush,
-    size: () => size,
-    write(bytes) {
-      for (let done = 0; done < bytes.length; ) {
-        const part = bytes.subarray(done, done + BLOCK_BYTES - filled);
-        pending.set(part, filled);
-        filled += part.length;
-        done += part.length;
-        if (filled === BLOCK_BYTES) flush();
-      }
-    },
-  };
 }
 
 function packBlock(content: Uint8Array, long: JsonRecord | undefined): Buffer {

@@ -1,6 +1,6 @@
 /**
  * Writes others' sessions as copies in our plain form. Exchanges come in the order of their places; what the copy holds before the
- * first of them is kept as it is, and where rows are only added, they are appended. The hub's number of the change stands in
+ * first of them is kept as it is. The hub's number of the change stands in
  * the copy's note, so that words and number change together.
  */
 
@@ -14,9 +14,6 @@ import type { Session } from "../hosts/session.ts";
 import { isBefore } from "../index/stored-rows.ts";
 import { besideCopy } from "../sessions/pulled.ts";
 import type { SharedExchange } from "./wire.ts";
-
-/** Added rows are held in memory up to this many bytes; a copy with more is written anew. */
-const APPEND_MAX_BYTES = 4 * 1024 * 1024;
 
 type Place = Pick<SharedExchange, "line" | "nth">;
 
@@ -199,33 +196,18 @@ function lineWriter(
   file: string,
   { about, lines, kept: before }: { about: JsonRecord; lines: readonly OldLine[]; kept: number },
 ) {
-  let [same, kept, bytes] = [0, before, 0];
-  let added: Buffer[] = [];
+  let [same, kept] = [0, before];
   let writer: BlockWriter | undefined;
-  const startAnew = () => {
-    writer = writeBlocks(file, { durable: false, about, keep: kept });
-    for (const each of added) writer.write(each);
-    added = [];
-    return writer;
-  };
+  const begin = () => (writer ??= writeBlocks(file, { durable: before > 0, about, keep: kept }));
   return {
     write(text: string) {
       const old = lines[same];
-      if (!writer && added.length === 0 && old?.text === text) {
-        [same, kept] = [same + 1, old.end];
-        return;
-      }
-      const line = Buffer.from(`${text}\n`);
-      if (writer) return writer.write(line);
-      added.push(line);
-      bytes += line.length;
-      if (kept === 0 || old || bytes > APPEND_MAX_BYTES) startAnew();
+      if (writer || old?.text !== text) return begin().write(Buffer.from(`${text}\n`));
+      [same, kept] = [same + 1, old.end];
     },
     /** Returns the bytes at the copy's beginning that are as they were. */
     end(note: JsonRecord, at: string): number {
-      if (!writer && kept > 0 && same === lines.length)
-        appendBlocks(file, Buffer.concat(added), { note, durable: true, at });
-      else (writer ?? startAnew()).end(note, at);
+      begin().end(note, at);
       writer = undefined;
       return kept;
     },
