@@ -29,7 +29,7 @@ import {
 
 const HOOK = scriptPath("hooks/event.ts");
 const SHARED = resolve(import.meta.dir, "../../../shared");
-export const TRANSCRIPTS = ["transcripts", "bench/real2/claude"].map((folder) => join(SHARED, folder));
+const TRANSCRIPTS = ["transcripts", "bench/real2/claude"].map((folder) => join(SHARED, folder));
 
 interface Failure {
   place: string;
@@ -38,10 +38,10 @@ interface Failure {
   said: string;
 }
 
-export const hasTranscripts = TRANSCRIPTS.every((folder) => existsSync(folder));
+const hasTranscripts = TRANSCRIPTS.every((folder) => existsSync(folder));
 
 /** Runs `use` on an index of the real transcripts at its place in a home. */
-export async function withIndex<T>(use: (store: Store, home: TemporaryHome) => T | Promise<T>): Promise<T> {
+async function withIndex<T>(use: (store: Store, home: TemporaryHome) => T | Promise<T>): Promise<T> {
   using home = temporaryHome();
   const store = openStore(home.paths.database);
   const paths = resolvePaths({ ...home.env, SESSION_MEMORY_SESSIONS: TRANSCRIPTS.join(":") });
