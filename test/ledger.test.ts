@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { appendFileSync, existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { defaultSettings } from "../lib/config/config.ts";
 import type { Session } from "../lib/hosts/session.ts";
@@ -127,38 +127,6 @@ for (let i = 0; i < 5; i++) await observeSession(session, { paths, settings, whe
   expect(said).toHaveLength(60);
   expect(existsSync(`${ledgerFile(home.paths, sessionOf("claude", file).id)}.lock`)).toBe(false);
 });
-
-test("killed at any moment, the next observer goes on: nothing lost, nothing doubled, nothing rewritten", async () => {
-  const random = seeded(fuzzSeed("killed observers"));
-  const session = sessionOf(
-    "claude",
-    writeClaude(home, { id: "22222222-1111-4111-8111-111111111111", rows: claudeRows(400) }),
-  );
-  const file = ledgerFile(home.paths, session.id);
-  let before = "";
-  for (let round = 0; round < 4 * SOAK; round++) {
-    const command = [
-      process.execPath,
-      join(ROOT, "scripts/observe-compact.ts"),
-      session.file,
-      "--observe",
-      "--quiet",
-    ];
-    const child = Bun.spawn(command, { env: home.env, stdout: "ignore", stderr: "ignore" });
-    await Bun.sleep(random.integer(40, 160));
-    child.kill("SIGKILL");
-    await child.exited;
-    const text = existsSync(file) ? readFileSync(file, "utf8") : "";
-    expect(text.startsWith(before)).toBe(true);
-    before = text;
-  }
-  const settings = defaultSettings();
-  await observeSession(session, { paths: home.paths, settings, when: "all" });
-  const { entries, ledger } = readSessionMemory(session, { paths: home.paths, settings });
-  const covers = ledger.flatMap((record) => (record.kind === "observed" ? record.covers.split(",") : []));
-  expect(new Set(covers).size).toBe(covers.length);
-  expect(foldLedger(ledger).covered.size).toBe(new Set(entries.map(({ line }) => line)).size);
-}, 30_000);
 
 test("after failures an observer in the background waits, longer each time, and by hand it may try at once", async () => {
   const file = writeClaude(home, { rows: claudeRows(60) });

@@ -13,8 +13,7 @@ import {
   randomTurn,
   type Turn,
 } from "./support/conversation.ts";
-import { simulate } from "./support/observe-simulation.ts";
-import { fuzzSeed, seeded } from "./support/random.ts";
+import { seeded } from "./support/random.ts";
 
 const TURNS: Turn[] = [
   ["user", "fix the flaky login test, keep the 5 s timeout"],
@@ -208,20 +207,6 @@ test("a 1.7 MB tool result and a huge message are observed under their own lines
   expect(foldLedger(records).coversTo).toBe(4);
 });
 
-test("a step of calls alone may hold nothing, and is covered all the same", async () => {
-  const records: LedgerRecord[] = [];
-  await observe(
-    observing(
-      conversation([
-        ["read", "a.ts"],
-        ["read", "b.ts"],
-      ]),
-      { records, complete: answering({ observations: [] }) },
-    ),
-  );
-  expect(records).toMatchObject([{ observations: [], covers: "2-3", files: { read: ["a.ts", "b.ts"] } }]);
-});
-
 test("raw tokens are the host's where it reports them", () => {
   const text = "word ".repeat(100);
   const plain = [1, 2, 3, 4].map((line) => entry(line, { kind: "assistant", text }));
@@ -251,38 +236,6 @@ test("a message can neither end the conversation it stands in nor begin another 
   expect(prompt.match(/<\/new-conversation>/g)).toHaveLength(1);
   expect(prompt.match(/<observations-so-far>/g)).toHaveLength(1);
   expect(prompt.match(/^\[2\]/gm)).toHaveLength(1);
-});
-
-test("text made to be slow to match is observed like any other", async () => {
-  const texts = [
-    "\n".repeat(300_000),
-    "git ".repeat(60_000),
-    "| head ".repeat(40_000),
-    "the user said ".repeat(20_000),
-    `${" ".repeat(300_000)}x`,
-    "```".repeat(60_000),
-  ];
-  const turns = texts.flatMap((text): Turn[] => [
-    ["user", `x${text}`],
-    ["assistant", `y${text}`],
-    ["run", `bun test ${text}`, text, true],
-  ]);
-  const records: LedgerRecord[] = [];
-  await observe(observing(conversation(turns), { records }));
-  expect(foldLedger(records).covered.size).toBe(turns.length + texts.length);
-});
-
-test("a file that has become shorter takes no observation with it", async () => {
-  const entries = conversation([
-    ["user", "build the parser"],
-    ["assistant", "Built."],
-    ["user", "now the printer"],
-  ]);
-  const records: LedgerRecord[] = [];
-  await observe(observing(entries, { records }));
-  const before = JSON.stringify(records);
-  await observe(observing(entries.slice(0, 1), { records }));
-  expect(JSON.stringify(records)).toBe(before);
 });
 
 test("what an abandoned branch taught is dropped, and comes back with the branch", async () => {
@@ -315,28 +268,4 @@ test("what an abandoned branch taught is dropped, and comes back with the branch
   );
   expect(said()).toContain("write it in Rust");
   expect(said()).not.toContain("Zig");
-});
-
-test("a branch that was never observed is not taken for covered because later lines are", async () => {
-  const trunk = conversation([["user", "build the parser"]]);
-  const left = conversation([["user", "the left way"]], { from: 4 });
-  const right = conversation([["user", "the right way"]], { from: 6 });
-  const records: LedgerRecord[] = [];
-  await observe(observing([...trunk, ...right], { records }));
-  await observe(observing([...trunk, ...left], { records }));
-  expect(linesOf(foldLedger(records).observations)).toContain("- 🟡 (10:04) User: the left way");
-});
-
-test("60 random lives of a session lose nothing", async () => {
-  const first = fuzzSeed("observing");
-  const events = new Set<string>();
-  let given = 0;
-  for (let seed = first; seed < first + 60; seed++) {
-    const { problems, events: seen, given: compactions } = await simulate(seed);
-    if (problems.length > 0) throw new Error(`seed ${seed}: ${problems.slice(0, 3).join("; ")}`);
-    for (const event of Object.keys(seen)) events.add(event);
-    given += compactions;
-  }
-  expect(events.size).toBe(8);
-  expect(given).toBeGreaterThan(5);
 });

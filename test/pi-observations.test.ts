@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { appendFileSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { registerObservationCommands } from "../hooks/pi/commands.ts";
 import { registerObservations } from "../hooks/pi/observations.ts";
 import { exclusively } from "../hooks/pi/state.ts";
@@ -227,39 +227,6 @@ describe("a conversation that has grown to the threshold", () => {
     await host.settled();
     expect([host.compactions, host.questions]).toEqual([1, []]);
   });
-
-  test("is observed and compacted by pi while a question stays open", async () => {
-    const rows = turns("one", "two", "three");
-    using host = await observingHost({
-      ...{ rows, config: { observe }, answer },
-      choose: () => new Promise(() => {}),
-    });
-    await host.emit("agent_settled");
-    await host.settled();
-    expect(host.questions).toHaveLength(1);
-    const { length } = host.asked;
-    host.add([...turn("four"), ...turn("five")]);
-    await host.emit("agent_settled");
-    await host.settled();
-    expect(host.asked.length).toBeGreaterThan(length);
-    const given = (await compaction(host, { rows, firstKept: "u-three" })) as {
-      compaction: { summary: string };
-    };
-    expect(given.compaction.summary).toContain("The port of line 2 stays");
-  });
-});
-
-test("where two pi work on one file, each observes its own branch", async () => {
-  const rows = turns("one", "two");
-  using host = await observingHost({ rows, config: MODEL, answer: async (prompt) => observed(prompt) });
-  const other = piLinked(turn("other"), "a-one");
-  for (const row of other) appendFileSync(host.file, `${JSON.stringify(row)}\n`);
-  await host.emit("agent_settled");
-  await host.settled();
-  expect(host.asked.join()).not.toContain("other: keep port");
-  expect(covers(host, "a-other")).toEqual([]);
-  const given = (await compaction(host, { rows, firstKept: "u-two" })) as { compaction: { summary: string } };
-  expect(given.compaction.summary).toContain("The port of line 2 stays");
 });
 
 test("by default the session's own model observes, said once a session; none, or the switch, turns it off", async () => {

@@ -132,16 +132,6 @@ test("what the focus names is kept before what is newer", async () => {
   expect((await reflectedBy(ledgerOf(items), 1000, "Deploy")).dropped).not.toContain("id1000");
 });
 
-test("a reflection that achieved nothing is not repeated on the same input", async () => {
-  const records = ledgerOf([item("aaaaaa", { priority: "red", text: "never push to main" })]);
-  const first = await reflect({ ...context(records), force: true });
-  expect([first.dropped, first.note]).toEqual([0, undefined]);
-  expect(records).toHaveLength(2);
-  const second = await reflect({ ...context(records), force: true });
-  expect(second.note).toBe("nothing is new since the last reflection");
-  expect(records).toHaveLength(2);
-});
-
 test("observations that cannot shrink below the limit are reflected on again only after growing", async () => {
   const open = Array.from({ length: 40 }, (_, index) =>
     item(`id${1000 + index}`, { priority: "red", text: `wish ${index} ${"word ".repeat(20)}` }),
@@ -269,40 +259,4 @@ test("a model that fails leaves the reflection by rule", async () => {
   const outcome = await reflect({ ...context(records), complete: answering(failure), force: true });
   expect(outcome.note).toBe("the model's reflection failed: Cannot ask the model: gone");
   expect(records.at(-1)).toMatchObject({ kind: "reflected", by: "rules" });
-});
-
-const FILES = "auth cache gateway invoice parser queue router session store worker".split(" ");
-const REASONS = [
-  "the refresh was not awaited",
-  "the clock was read in local time",
-  "two writers shared one temp file",
-  "the index was built before the migration",
-];
-/** Forty causes, each of a file and a reason of its own. */
-const CAUSES = FILES.flatMap((file) => REASONS.map((reason) => `${file}.ts failed on CI because ${reason}`));
-
-test("of 40 causes that an agent states among other words nine in ten are observed and survive three reflections", async () => {
-  const random = seeded(fuzzSeed("stated causes"));
-  const words = () => Array.from({ length: 12 }, () => `w${random.integer(0, 4000)}x`).join(" ");
-  const turns = CAUSES.flatMap((cause, index): Turn[] => [
-    ["user", `please look into failure ${index} ${words()}`],
-    ["run", "bun test", `${words()}\n1 fail`, true],
-    ["edit", `src/${random.pick(FILES)}.ts`],
-    ["assistant", `Looking at ${words()}. ${cause}. I changed it and ran the tests: ${words()}.`],
-  ]);
-  const entries = conversation(turns);
-  const records: LedgerRecord[] = [];
-  for (const part of [1, 2, 3]) {
-    const until = Math.ceil((entries.length * part) / 3);
-    await observe(observing(entries.slice(0, until), { records, ledger: [...records] }));
-    await reflect({
-      ...context([...records], { reflectorTokens: 6000 }),
-      append: (record) => void records.push(record),
-      force: true,
-    });
-  }
-  const left = foldLedger(records).observations.map(({ text }) => text);
-  expect(CAUSES.filter((cause) => left.some((text) => text.includes(cause))).length).toBeGreaterThanOrEqual(
-    36,
-  );
 });

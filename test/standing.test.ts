@@ -191,16 +191,6 @@ describe("without a model", () => {
   });
 });
 
-test("what a page of the project says above the folder that a session begins in is not said again", async () => {
-  writeFileSync(join(home.project, "AGENTS.md"), `# For agents\n\n* ${COMMIT}\n`);
-  const below = join(home.project, "packages", "web");
-  mkdirSync(below, { recursive: true });
-  await session(4, [COMMIT, "Never force-push to main."], { cwd: below });
-  const text = await heard({ cwd: below });
-  expect(text).toContain("Never force-push to main.");
-  expect(text).not.toContain(COMMIT);
-});
-
 test("a project's rules move with its folder, and another one in its place hears none", async () => {
   const [shop, store] = [join(home.root, "shop"), join(home.root, "store")];
   const repository = (folder: string) => {
@@ -325,33 +315,6 @@ describe("by a model", () => {
     ]);
   });
 
-  test("what says one again counts as that, and its words stay those of the rule", async () => {
-    const complaint = "can't the tests be designed as table driven?";
-    answering([{ priority: "red", text: `Preference: "${complaint}"`, sources: [1], standing: true }]);
-    const id = await session(4, [complaint]);
-    const [{ id: rule = "" } = {}] = await listed();
-    const again = {
-      text: "Correction: cover both gaps, as tables",
-      sources: [1],
-      standing: true,
-      repeats: [rule],
-    };
-    answering([{ priority: "red", ...again }]);
-    await session(6, ["add the two gaps as well, and table tests where it can be done"]);
-    expect(await heard()).toBe(`${LABEL}\n- "${complaint}" (2026-03-04, ${id.slice(0, 8)}:1)`);
-    expect(await home.ok("rules")).toEndWith(" by model\n");
-    expect(await listed()).toMatchObject([{ id: rule }]);
-  });
-
-  test("of many the next observer is shown twelve", async () => {
-    const deeds = Array.from({ length: 14 }, (_, at) => `From now on, ask before step ${at}.`);
-    await session(4, deeds);
-    answering([{ priority: "green", text: "Nothing new", sources: [2] }]);
-    await session(5, ["you may deploy whenever you like"]);
-    const prompt: string = server.chats()[0]?.body.messages?.at(-1)?.content;
-    expect(prompt.match(/^- From now on.*/gm)).toHaveLength(12);
-  });
-
   test("what it names without laying anything down ends it", async () => {
     answering([{ priority: "red", text: "Constraint: let me commit", sources: [1], standing: true }]);
     await session(4, ["leave committing to me in this repository"]);
@@ -392,25 +355,6 @@ describe("rules", () => {
     const { stderr, exitCode } = await home.run("rules", "--drop", "zzzzzz");
     expect({ stderr, exitCode }).toMatchObject({ exitCode: 1 });
     expect(stderr).toContain("no rule has this id");
-  });
-
-  test("one that is laid down again after it was ended holds again", async () => {
-    await session(4, [COMMIT]);
-    const [{ id = "" } = {}] = await listed();
-    await home.ok("rules", "--drop", id);
-    expect(await heard()).toBe("");
-    const now = new Date(Date.now() + 60_000).toISOString();
-    const again = uuidFrom("standing again");
-    const context = { sessionId: again, cwd: home.project };
-    writeClaude(home, {
-      id: again,
-      rows: [
-        claudeUser({ ...context, text: COMMIT, at: now }),
-        claudeAssistant({ ...context, text: "Ok.", at: now }),
-      ],
-    });
-    await home.ok("observe-compact", again, "--observe", "--quiet");
-    expect(await heard()).toContain(COMMIT);
   });
 
   test("the page of a session shows them, and forget removes them with it", async () => {

@@ -214,7 +214,7 @@ function parseObservation(value: unknown, clean: (text: string) => string): Obse
  *
  * In a fork the rows up to a record are one unbroken path, so a moved record covers all lines up to its place.
  */
-export function relocateLedger(ledger: Ledger, entries: readonly Entry[]): Ledger {
+function relocateLedger(ledger: Ledger, entries: readonly Entry[]): Ledger {
   const lineOf = new Map<string, number>();
   for (const { id, line } of entries) if (id !== undefined && !lineOf.has(id)) lineOf.set(id, line);
   const endOf = ({ coversTo, coversToId = "" }: ObservedRecord) => lineOf.get(coversToId) ?? coversTo;
