@@ -15,7 +15,6 @@ import { basename, dirname, join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { statUnpacked } from "../lib/hosts/packed.ts";
 import { archivePlace } from "../lib/sessions/places.ts";
-import { openStore } from "../lib/store/store.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
 import { layHost } from "./support/hosts.ts";
@@ -81,21 +80,6 @@ function content(home: TemporaryHome): string {
 }
 
 describe("a session that was idle for a day", () => {
-  test("is marked as a copy where it is found, listed, reported and counted once its transcript is gone", async () => {
-    using home = temporaryHome();
-    const id = uuidFrom("ostrich");
-    const file = session(home, "ostrich");
-    await home.ok("embed");
-    expect(archived(home)).toEqual([`${copyName(home, id)}.jsonl.gz`]);
-    rmSync(file);
-    expect(await home.ok("session-reader", "--list")).toMatch(/ \(archive\)\n$/);
-    const page = join(home.root, "page.html");
-    await home.ok("report", id, "--out", page);
-    expect(readFileSync(page, "utf8")).toContain("only in the archive");
-    expect(await home.ok("health")).toContain("1 session lives only there");
-    expect((await home.json("embed")).gone).toBe(0);
-  });
-
   test("has no secret and no thought in its copy, which is the user's alone", async () => {
     using home = temporaryHome();
     const rows = rowsOf("ostrich", "2026-02-03T14:30:00.000Z");
@@ -218,26 +202,6 @@ describe("a transcript that is away", () => {
       ]);
       expect(await home.ok("session-reader", session_id)).toContain(words);
     }
-    expect((await home.json("health")).metrics).toMatchObject({
-      totalSessions: 1,
-      behind: { sessions: 0, bytes: 0 },
-    });
-  });
-
-  test("is the same session also where an older version indexed it a second time", async () => {
-    using home = temporaryHome();
-    const id = uuidFrom("ostrich");
-    const file = session(home, "ostrich");
-    await home.ok("embed");
-    rmSync(file);
-    const store = openStore(home.paths.database);
-    for (const table of ["sessions SET id", "index_state SET session_id"])
-      store.db.exec(`UPDATE ${table} = '${id}~105f2e'`);
-    store.close();
-    await home.ok("embed");
-    session(home, "ostrich");
-    for (let run = 0; run < 2; run++) await home.ok("embed");
-    expect((await results(home)).map(({ session_id }: { session_id: string }) => session_id)).toEqual([id]);
     expect((await home.json("health")).metrics).toMatchObject({
       totalSessions: 1,
       behind: { sessions: 0, bytes: 0 },

@@ -2,21 +2,10 @@
 
 import { Database } from "bun:sqlite";
 import { describe, expect, setSystemTime, test } from "bun:test";
-import {
-  chmodSync,
-  existsSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import { appendBlocks, readNote, writeBlocks } from "../lib/hosts/blocks.ts";
-import { withFile } from "../lib/hosts/lines.ts";
-import { statUnpacked } from "../lib/hosts/packed.ts";
+import { readNote, writeBlocks } from "../lib/hosts/blocks.ts";
 import { archivePlace } from "../lib/sessions/places.ts";
 import { chain, claudeAssistant, claudeUser } from "./support/claude.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
@@ -58,44 +47,6 @@ function makeFormer(home: TemporaryHome, topic: string): string {
 
 const listed = async (home: TemporaryHome): Promise<string[]> =>
   (await home.json("session-reader", "--list")).sessions.map(({ id }: { id: string }) => id).sort();
-
-describe("a file in blocks", () => {
-  test("says in its note whose it is, however long, and no line of it is the note's", () => {
-    using home = temporaryHome();
-    const file = join(home.root, "copy.jsonl");
-    const place = `/home/user/${"folder/".repeat(200)}x.jsonl`;
-    const writer = writeBlocks(file, { durable: true, about: { agent: "claude", place } });
-    writer.write(Buffer.from("one\ntwo\n"));
-    writer.end({ rules: "abc" });
-    expect(readNote(file)).toEqual({ agent: "claude", place, rules: "abc" });
-    expect(gunzipSync(readFileSync(`${file}.gz`)).toString()).toBe("one\ntwo\n");
-    appendBlocks(`${file}2`, Buffer.alloc(0), { from: file, note: { id: "x" }, durable: true });
-    expect(readNote(`${file}2`)).toEqual({ agent: "claude", place, rules: "abc", id: "x" });
-    expect(gunzipSync(readFileSync(`${file}2.gz`)).toString()).toBe("one\ntwo\n");
-  });
-
-  test("is appended to: with its note in a new file, which takes its place when it is whole", () => {
-    using home = temporaryHome();
-    const file = join(home.root, "copy.jsonl");
-    const place = "/home/user/a/long/place/of/a/transcript/in/a/folder.jsonl";
-    const writer = writeBlocks(file, { durable: true, about: { place } });
-    writer.write(Buffer.from("one\n"));
-    writer.end({ seq: 1 });
-    const [before, time] = [readFileSync(`${file}.gz`), statSync(`${file}.gz`).mtimeMs];
-    const killed = writeBlocks(file, { durable: true, keep: 4 });
-    killed.write(Buffer.from("lost\n"));
-    expect(readFileSync(`${file}.gz`)).toEqual(before);
-    killed.abandon();
-    appendBlocks(file, Buffer.from("two\n"), { note: { seq: 2 }, durable: true });
-    const text = () => withFile(file, (_, size) => [size, statUnpacked(file)?.size]);
-    expect([text(), readNote(file), gunzipSync(readFileSync(`${file}.gz`)).toString()]).toEqual([
-      [8, 8],
-      { place, seq: 2 },
-      "one\ntwo\n",
-    ]);
-    expect(Math.abs(statSync(`${file}.gz`).mtimeMs - time)).toBeLessThan(1);
-  });
-});
 
 describe("copies", () => {
   test("are listed from a table, without it, and where it is damaged", async () => {
@@ -323,22 +274,6 @@ describe("copies of a host's database", () => {
     expect([await listed(home), existsSync(`${copyIn(home)}.gz`)]).toEqual([[ID], true]);
     await home.ok("forget", ID, "--yes");
     expect([await listed(home), holding(ID)]).toEqual([[], []]);
-  });
-
-  test("are told of by the news of their last hour, without a copy or the table", async () => {
-    using home = temporaryHome();
-    layHost(home, "opencode", "zebra", {
-      cwd: home.project,
-      at: new Date(Date.now() - 60_000).toISOString(),
-    });
-    await home.ok("session-reader", "--list");
-    rmSync(home.paths.copies, { recursive: true });
-    const prompt = () => home.prompt("hello");
-    expect(await prompt()).toContain('"Raise the zebra limit to 20, please" -> updated limits.conf');
-    expect(await prompt()).not.toContain("zebra");
-    // what config.json excludes since may stand there
-    home.configure({ exclude: { patterns: ["zebra"] } });
-    expect(await home.prompt("hello", { session_id: uuidFrom("other") })).not.toContain("zebra");
   });
 
   test("are not needed where none can be written", async () => {

@@ -3,7 +3,6 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Done } from "../lib/hosts/session.ts";
-import { toolCall } from "../lib/hosts/tool-call.ts";
 import { isAsking, keptCall, toRows } from "../lib/transcripts/calls.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import {
@@ -127,23 +126,6 @@ describe("what is kept of the calls of Claude Code", () => {
     expect(failed?.result?.length).toBeLessThanOrEqual(1300);
     expect(read?.result).not.toContain("zebra");
   });
-
-  test("gives each call its own result where an id is used again", () => {
-    const run = (command: string, output: string) => [
-      ...claudeAssistant({ tools: [{ name: "Bash", input: { command }, id: "call_1" }] }),
-      claudeToolResult({ toolUseId: "call_1", content: output }),
-    ];
-    const all = deeds(run("date", "Monday"), run("whoami", "dev"));
-    expect(all.map(({ target, result, resultLine }) => [target, result, resultLine])).toEqual([
-      ["date", "Monday", 2],
-      ["whoami", "dev", 4],
-    ]);
-  });
-
-  test("copes with a huge output", () => {
-    const [deed] = deeds(bash("yes", "y\n".repeat(3_000_000)));
-    expect(deed?.result?.length).toBeLessThanOrEqual(300);
-  });
 });
 
 describe("what is kept of the calls of pi", () => {
@@ -249,10 +231,6 @@ describe("what the user answers to a tool", () => {
       "4 use the new API",
       "6 Approved the plan: Tar support",
     ]);
-  });
-
-  test("is asked in the question's own words", () => {
-    expect(toolCall("AskUserQuestion", { questions: [question] }).target).toBe("How should we proceed?");
   });
 
   test("is known where reading goes on between the question and the answer", () => {

@@ -11,8 +11,8 @@ import { embedTexts } from "../lib/model/llm.ts";
 import { openSpendLedger } from "../lib/model/spend.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import type { Store } from "../lib/store/store.ts";
-import { fakeVector, type RecordedRequest, serverPerFile } from "./support/fake-openai.ts";
-import { homePerTest, type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
+import { type RecordedRequest, serverPerFile } from "./support/fake-openai.ts";
+import { homePerTest, type TemporaryHome, writeClaude } from "./support/home.ts";
 import { contentOf, indexHome, openHomeStore, openNewStore, settingsWith, turn } from "./support/index.ts";
 import { seeded } from "./support/random.ts";
 import { jsonl, uuidFrom } from "./support/rows.ts";
@@ -39,46 +39,11 @@ async function embedAll(home: TemporaryHome, store: Store) {
 
 const embed = (...args: string[]) => home.run("embed", ...args);
 
-function vectorsIn(store: Store): { id: number; values: number[] }[] {
-  return store.db
-    .prepare("SELECT id, embedding FROM session_chunks WHERE embedding IS NOT NULL ORDER BY id")
-    .all()
-    .map((row) => {
-      const bytes = Buffer.from(row.embedding as Uint8Array);
-      const values = Array.from({ length: bytes.length / 4 }, (_, i) => bytes.readFloatLE(i * 4));
-      return { id: Number(row.id), values };
-    });
-}
-
 function manyTurns(count: number, word = "question") {
   return Array.from({ length: count }, (_, i) => turn(`${word} number${i}`, `answer ${i}`, { minute: i }));
 }
 
 describe("embedChunks()", () => {
-  test("keeps each chunk's exact vector and its sign bits, and sends nothing a second time", async () => {
-    const store = openHomeStore(home);
-    writeClaude(home, { id: ONE, rows: manyTurns(3) });
-    await indexHome(home, store);
-    const report = await embedAll(home, store);
-    expect(report).toMatchObject({ embedded: 3, reused: 0, left: 0, usd: 0, stopped: undefined });
-    const texts = server.embeddedTexts();
-    expect(texts[0]).toStartWith(
-      "[Session from February 3, 2026 at 2:00 PM UTC]\n[Participants: User and Assistant]\n",
-    );
-    expect(vectorsIn(store).map(({ values }) => values)).toEqual(
-      texts.map((text) => [...Float32Array.from(fakeVector(text, DIMENSIONS))]),
-    );
-    const nearest = store.db
-      .prepare(
-        "SELECT chunk_id FROM session_embeddings WHERE embedding MATCH vec_quantize_binary(?) AND k = 1",
-      )
-      .get(new Uint8Array(Float32Array.from(fakeVector(texts[1] ?? "", DIMENSIONS)).buffer));
-    expect(nearest).toEqual({ chunk_id: vectorsIn(store)[1]?.id ?? -1 });
-    expect(vectorSource(store, embedding())).toEqual({ mode: "vec0", embedder: 1 });
-    expect(await embedAll(home, store)).toMatchObject({ embedded: 0, left: 0 });
-    expect(server.embeddedTexts()).toHaveLength(3);
-  });
-
   test("tries a failing batch three times more and goes on", async () => {
     const store = openHomeStore(home);
     writeClaude(home, { id: ONE, rows: manyTurns(2) });
@@ -90,37 +55,6 @@ describe("embedChunks()", () => {
     );
     expect(await embedAll(home, store)).toMatchObject({ embedded: 2, left: 0, stopped: undefined });
     expect(server.embeddings()).toHaveLength(4);
-  });
-
-  test("leaves chunks for a later run when the server stays down, and embeds them then", async () => {
-    using home = temporaryHome();
-    const store = openHomeStore(home);
-    writeClaude(home, { id: ONE, rows: manyTurns(250) });
-    await indexHome(home, store);
-    server.scriptEmbeddings(...Array.from({ length: 20 }, () => ({ kind: "status", status: 500 }) as const));
-    const report = await embedAll(home, store);
-    expect([report.embedded, report.left, report.stopped?.type]).toEqual([0, 250, "EMBEDDING_FAILED"]);
-    // two batches of four tries, not one for each of the three batches
-    expect(server.embeddings()).toHaveLength(8);
-    server.scriptEmbeddings();
-    expect(await embedAll(home, store)).toMatchObject({ embedded: 250, left: 0 });
-  });
-
-  test("sends nothing that the index would not store, and says whose fault that is", async () => {
-    const store = openHomeStore(home);
-    writeClaude(home, { id: ONE, rows: manyTurns(3) });
-    store.db.exec(`CREATE TRIGGER broken BEFORE UPDATE OF embedding ON chunks
-      BEGIN SELECT RAISE(ABORT, 'no vectors here'); END`);
-    home.configure({ embedding: embedding() });
-    for (const _ of [1, 2]) {
-      const { stderr, exitCode } = await embed("--quiet");
-      expect(exitCode).toBe(1);
-      expect(stderr).toStartWith(
-        `error: STORAGE_ERROR: Cannot write "${home.paths.database}": no vectors here\n`,
-      );
-      expect(stderr).not.toContain("may be written");
-    }
-    expect(server.requests).toEqual([]);
   });
 
   test("keeps an answer that was paid for though its chunks cannot be written any more", async () => {

@@ -1,16 +1,7 @@
 /** Hosts where printing is not the point: the table, clients that write meanwhile, a host of one's own. What is printed: golden/hosts/. */
 
 import { describe, expect, test } from "bun:test";
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { zstdCompressSync } from "node:zlib";
 import { dashedPath, FOREIGN_LABEL } from "../lib/base/text.ts";
@@ -171,14 +162,6 @@ describe("OpenClaw's databases", () => {
     );
     const again = await home.run("session-reader", "--list");
     expect(again.stderr).toContain("its archive is a file that is not read: cold.zst");
-  });
-
-  test("nothing is copied of an excluded project", async () => {
-    using home = temporaryHome();
-    home.configure({ exclude: { projects: ["/home/dev/shop"] } });
-    layHost(home, "openclaw");
-    expect(await home.ok("session-reader", "--list")).toBe("");
-    expect(existsSync(join(home.paths.home, "openclaw", `${ID}.jsonl`))).toBe(false);
   });
 });
 

@@ -4,9 +4,7 @@
  */
 
 import { afterEach, beforeEach, expect, setDefaultTimeout, setSystemTime, test } from "bun:test";
-import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { openDatabase } from "../lib/store/sqlite.ts";
 import { answerAsModel, serverPerFile } from "./support/fake-openai.ts";
 import { checkOut, clockOf, command, layLivedIn, VERSION } from "./support/lived-in.ts";
 import { ROOT, runScript } from "./support/run.ts";
@@ -95,25 +93,6 @@ const paidFor = () => [
   ...server.embeddedTexts().filter((text) => !Object.values(HELD).includes(text)),
   ...server.chats(),
 ];
-
-test("an index that is deleted, and a project that is excluded and taken back in, cost nothing again", async () => {
-  await present("embed", "--quiet");
-  const config = JSON.parse(readFileSync(world.paths.config, "utf8"));
-  for (const part of ["", "-wal", "-shm"]) rmSync(world.paths.database + part, { force: true });
-  const projects = [...config.exclude.projects, world.project];
-  world.configure({ ...config, exclude: { ...config.exclude, projects } });
-  await present("embed", "--quiet");
-  expect(Object.values(await lookAt(present)).filter((seen) => seen === "").length).toBeGreaterThan(3);
-  world.configure(config);
-  const reader = openDatabase(world.paths.former, { create: false });
-  reader.prepare("SELECT count(*) FROM sessions").get();
-  await present("embed", "--quiet");
-  reader.close();
-  // Exclusion removes our copies, and of these sessions nothing else is left.
-  const lost = { "a0000001-0000-4000-8000-000000000000": "", "c0000001-0000-4000-8000-000000000000": "" };
-  expect(await lookAt(present)).toEqual({ ...ALL, ...lost });
-  expect(paidFor()).toEqual([]);
-});
 
 test(`every session of it is listed, read and found, back in ${VERSION} and here again too; nothing is paid for again`, async () => {
   const checkout = checkOut(join(world.root, VERSION));

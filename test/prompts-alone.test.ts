@@ -1,7 +1,7 @@
 /** Sessions of Claude Code of which nothing but the prompts is left, in the host's file of all prompts. */
 
 import { describe, expect, test } from "bun:test";
-import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync, utimesSync } from "node:fs";
+import { appendFileSync, readdirSync, readFileSync, rmSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { homePerTest, type TemporaryHome, write, writeClaude } from "./support/home.ts";
@@ -142,22 +142,6 @@ describe("the prompts of a session without a transcript", () => {
     expect([await listed(), await found("alders")]).toEqual([[KEPT], [KEPT]]);
   });
 
-  test("never take the place of what the index holds of it", async () => {
-    const file = writeKept();
-    writeHistory(typed("Where do the herons nest?", 0, { sessionId: KEPT }));
-    expect(await found("alders")).toEqual([KEPT]);
-    rmSync(file);
-    expect([await found("alders"), await found("herons nest")]).toEqual([[KEPT], [KEPT]]);
-    expect((await home.json("search", "alders")).index.behind.sessions).toBe(0);
-  });
-
-  test("are taken over by the transcript that comes back after they were indexed", async () => {
-    writeHistory(typed("Where do the herons nest?", 0, { sessionId: KEPT }));
-    expect(await found("herons nest")).toEqual([`${KEPT} prompts`]);
-    writeKept();
-    expect([await found("alders"), await found("herons nest")]).toEqual([[KEPT], [KEPT]]);
-  });
-
   test("are copied redacted, with what one of them announces", async () => {
     writeHistory(
       typed(`the token is ${SECRET}`),
@@ -214,10 +198,4 @@ describe("what is excluded of the file of prompts", () => {
       false,
     ]);
   });
-});
-
-test("a home without the file gets no folder for its prompts", async () => {
-  writeKept();
-  expect(await listed()).toEqual([KEPT]);
-  expect(existsSync(join(home.paths.home, "claude"))).toBe(false);
 });

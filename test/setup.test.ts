@@ -7,12 +7,10 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
-  rmSync,
   symlinkSync,
   writeSync,
 } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
-import { recordWritten } from "../lib/store/state.ts";
 import { setup as runSetup, type Start } from "../scripts/setup.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { layFixtures, type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
@@ -179,28 +177,6 @@ test("setup asks what a person would, of the sessions of the project one stands 
   expect(typed.stdout).toBe("Why is the gateway's retry limit low?");
 });
 
-test("setup asks first what the first row found answers, and nothing that an agent only announced or asked back", async () => {
-  const upstream = "Upstream closed connections that came back more than twice.";
-  writeWork("alpha", { day: "03", asked: "Why is the gateway's retry limit low?", told: upstream });
-  writeWork("billing", { day: "04", told: "Running the billing module's two commands first." });
-  writeWork("epic", {
-    day: "05",
-    told: "The bootstrap epic has one open step. Want me to go on with the bootstrap epic?",
-  });
-  const told =
-    "## The ledger counts in cents\n\nThe ledger counts in cents now, and rounds once, at the end.";
-  writeWork("other", { day: "02", told });
-  const { stdout } = await setupIn(home.project, "--yes");
-  const [, answer = ""] = stdout.split("The first one's answer:\n");
-  expect(asked(stdout)).toEqual([
-    "'what came of \"The ledger counts in cents\"?'",
-    "'Why is the gateway'\\''s retry limit low?'",
-  ]);
-  expect(answer).toMatch(
-    /^1\. \S+ · The ledger counts in cents · .+\n {3}L2 Assistant: .*The ledger counts in cents now/,
-  );
-});
-
 test("setup asks nothing where nothing was said", async () => {
   writeClaude(home, { rows: [claudeUser({ text: "hello" })] });
   const { stdout, exitCode } = await setup("--yes");
@@ -220,25 +196,6 @@ test("setup --json prints one document, and the hosts' words as remarks", async 
   ]);
   const statusLine = `/bin/sh "${ROOT}/bin/session-memory" status-line`;
   expect(report).toEqual({ statusLine, pages: [], sessions: 0, questions: [], removed: [], keptFiles: [] });
-});
-
-test("setup takes back pages that it wrote before and writes no more, but none that somebody changed", async () => {
-  host("kimi");
-  await setup("--yes");
-  const page = (skill: string) => join(home.home, ".kimi-code", "skills", skill, "SKILL.md");
-  for (const name of ["observations", "sessions"]) {
-    const path = write(page(name), `the ${name} page`);
-    recordWritten(home.paths, { path, content: `the ${name} page`, sessionId: "" });
-  }
-  write(page("sessions"), "mine now");
-  const { stdout } = await setup("--yes");
-  expect(stdout).toContain(`  remove 1 old skill page in ${dirname(dirname(page("x")))}   # Kimi Code\n`);
-  expect(readdirSync(dirname(dirname(page("x")))).sort()).toEqual(["session-search", "sessions"]);
-  expect(readFileSync(page("sessions"), "utf8")).toBe("mine now");
-  expect((await setup("--yes")).stdout).toStartWith("nothing to do: ");
-  rmSync(dirname(page("sessions")), { recursive: true });
-  await setup("--remove", "--yes");
-  expect(existsSync(dirname(dirname(page("x"))))).toBe(false);
 });
 
 test("setup writes skill pages into the folders of hosts without commands of their own, and takes them out again", async () => {
@@ -276,20 +233,6 @@ test("setup runs no program of the project's, nor do the hosts' commands, in a f
   const { stdout } = await startScript("setup", ["--yes"], { env, cwd });
   expect(stdout).toStartWith(`Claude Code: ${claude}\npi: no pi on PATH\nCodex: no codex on PATH\n`);
   expect([called(), existsSync(stolen)]).toEqual([["own", "own"], false]);
-});
-
-test("setup names as installed only what it wrote into, and tells nobody to run it again for the rest", async () => {
-  for (const name of ["qwen", "gemini", "copilot", "opencode"]) host(name);
-  host("claude", 3);
-  const asked = await setup();
-  expect(asked.stdout).not.toMatch(/^Installed/m);
-  expect(asked.stderr).toContain("installed into no agent: ");
-  const { stdout, stderr } = await setup("--yes");
-  expect(stdout).toContain(`\nInstalled from ${ROOT} in Copilot CLI, Qwen Code, Gemini CLI, opencode\n`);
-  expect(stderr).not.toContain("installed into");
-  const rest = await setup();
-  expect(rest.stdout).not.toMatch(/^Installed/m);
-  expect(rest.stderr).toContain("installed into no agent: ");
 });
 
 /** The copy that Codex makes of a plugin. */

@@ -1,19 +1,12 @@
 /** Exchanges as they are shared, what a reader makes of them, and a hub whose tables have none. */
 
 import { describe, expect, test } from "bun:test";
-import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { readNote } from "../lib/hosts/blocks.ts";
-import { joinContent } from "../lib/index/chunk-text.ts";
-import { contentHash, putTopics } from "../lib/index/session-rows.ts";
-import { readChunkTexts } from "../lib/index/stored-rows.ts";
-import { keepPaid, putPaidTopics } from "../lib/store/paid.ts";
 import { openStore } from "../lib/store/store.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { writeClaude } from "./support/home.ts";
 import { hasPostgres } from "./support/postgres.ts";
 import {
-  conversation,
   hubPerBlock,
   initHub,
   PROJECT,
@@ -22,15 +15,9 @@ import {
   say,
   sharer,
   uuid,
-  wordsIn,
 } from "./support/share.ts";
 
 const ORIGIN = "00000000-0000-4000-9000-000000000002";
-/** A session as version 3 published it: a long message in pieces, a command that failed, an edit. */
-const LONG = Array.from({ length: 90 }, (_, i) => `Drawer ${i} holds the chart of voyage ${i * 7}.`).join(
-  " ",
-);
-
 /** The rows of a shared session in a replica, in a line each. */
 function rowsIn({ paths }: Sharer, id: string): string[] {
   const store = openStore(paths.database);
@@ -66,36 +53,6 @@ describe.skipIf(!hasPostgres())("an exchange", () => {
   };
   const said = (line: number, text: string, nth = 0) => ({ line, nth, at: "2026-02-12", who: "user", text });
   const RAW = "mallory@mallet:raw";
-
-  test("keeps the topics that its owner's model gave, each with its chunk", async () => {
-    using alice = sharer(postgres, { role: "alice", machine: "desk" });
-    using bob = sharer(postgres, { role: "bob", machine: "laptop" });
-    say(alice, uuid(1), ["what do the drawers hold", LONG], ["and the chest", "nothing"]);
-    await alice.ok("embed");
-    const store = openStore(alice.paths.database);
-    const ids = store.db.prepare("SELECT id FROM chunks ORDER BY chunk_index").all();
-    const [text] = readChunkTexts(store, [Number(ids[1]?.id)]);
-    const hash = text && contentHash({ header: text.header, content: joinContent(text.rows) });
-    putTopics(store, Number(text?.id), ["old charts"]);
-    keepPaid(store.db, alice.paths.database);
-    putPaidTopics(
-      store.db,
-      { hash: hash ?? new Uint8Array(), session: uuid(1) },
-      { topics: ["old charts"], model: "tiny" },
-    );
-    store.close();
-    await alice.share();
-    await bob.share();
-    const topics = (file: string) => {
-      const { db, close } = openStore(file);
-      const found = db.prepare("SELECT topic_tags FROM session_chunks ORDER BY chunk_index").all();
-      close();
-      return found.map(({ topic_tags }) => String(topic_tags));
-    };
-    expect(topics(bob.paths.database)).toEqual(topics(alice.paths.database));
-    expect(topics(bob.paths.database)[1]).toBe('["old charts"]');
-    postgres.sql("DELETE FROM session_memory.sessions");
-  });
 
   test("of more rows than the hub takes in one is sent as several, and arrives whole", async () => {
     using alice = sharer(postgres, { role: "alice", machine: "desk" });
@@ -168,62 +125,6 @@ describe.skipIf(!hasPostgres())("an exchange", () => {
     expect(texts()).toEqual(["one", "three alone", "four", "eight"]);
     const words = pulledWords(bob)[RAW] ?? [];
     expect(words).toEqual(["User: one", "User: three alone", "User: four", "User: eight"]);
-    postgres.sql("DELETE FROM session_memory.sessions");
-  });
-
-  test("whose rows stand in another's place, or anywhere, ends no pull", async () => {
-    using bob = sharer(postgres, { role: "bob", machine: "laptop" });
-    raw([
-      { line: 1, rows: [said(1, "one"), said(9, "nine"), said(4, "back again"), said(9, "nine once more")] },
-      { line: 5, rows: [said(2, "before its place"), said(9, "nine of another")] },
-      { line: 6, rows: [said(6, "six")] },
-      { line: 2_000_000_000, rows: "[]" },
-      { line: 7, rows: '{"rows": {"0": 1}, "topics": 7}' },
-    ]);
-    await bob.share();
-    expect(rowsIn(bob, RAW).length).toBeGreaterThan(0);
-    expect(Object.keys(pulledWords(bob))).toEqual([RAW]);
-    postgres.sql("DELETE FROM session_memory.sessions");
-  });
-
-  test("that is added to a session, grows or changes keeps the blocks of its copy that are before it", async () => {
-    using alice = sharer(postgres, { role: "alice", machine: "desk" });
-    using bob = sharer(postgres, { role: "bob", machine: "laptop" });
-    const pairs = Array.from({ length: 40 }, (_, i): [string, string] => [
-      `what holds drawer ${i}`,
-      Array.from({ length: 900 }, (_, at) => `chart${(i * 7919 + at * 104729) % 99991}`).join(" "),
-    ]);
-    const copy = () => {
-      const names = readdirSync(bob.paths.copies).filter((name) => name.endsWith(".jsonl.gz"));
-      expect(names).toHaveLength(1);
-      const file = join(bob.paths.copies, names[0] ?? "");
-      const { owner, machine, agent, id, seq } = readNote(file.replace(/\.gz$/, "")) ?? {};
-      expect({ owner, machine, agent, id }).toEqual({
-        owner: "alice",
-        machine: "desk",
-        agent: "claude",
-        id: uuid(1),
-      });
-      return { bytes: readFileSync(file), seq: Number(seq) };
-    };
-    const rows = conversation(alice.project, uuid(1), [...pairs, ["and the chest", "nothing"]]);
-    const shared = async (said: typeof rows) => {
-      writeClaude(alice, { id: uuid(1), rows: said });
-      await alice.share();
-      await bob.share();
-      const words = pulledWords(bob)[`alice@desk:${uuid(1)}`];
-      expect(words).toEqual(wordsIn(alice)[uuid(1)] as string[]);
-      return copy();
-    };
-    const HEADER = 1024;
-    const whole = await shared(rows.slice(0, -2));
-    const grown = await shared(rows);
-    expect(grown.seq).toBeGreaterThan(whole.seq);
-    const kept = grown.bytes.subarray(HEADER, whole.bytes.length);
-    expect(kept.equals(whole.bytes.subarray(HEADER))).toBe(true);
-    const changed = await shared(JSON.parse(JSON.stringify(rows).replace("nothing", "a map")));
-    const first = 64 * 1024; // bytes of blocks that hold none of what changed
-    expect(changed.bytes.subarray(HEADER, first).equals(grown.bytes.subarray(HEADER, first))).toBe(true);
     postgres.sql("DELETE FROM session_memory.sessions");
   });
 });

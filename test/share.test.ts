@@ -1,9 +1,7 @@
 /** Sharing through a real PostgreSQL: what arrives, what does not, and what comes back. */
 
-import { describe, expect, spyOn, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import * as blocks from "../lib/hosts/blocks.ts";
-import { pulledSessions } from "../lib/sessions/pulled.ts";
 import { write } from "./support/home.ts";
 import { hasPostgres } from "./support/postgres.ts";
 import {
@@ -56,25 +54,6 @@ describe.skipIf(!hasPostgres())("sharing", () => {
     expect(await alice.share()).toMatchObject({ published: { sessions: 1 } });
     await bob.share();
     expect(pulledWords(bob)[`alice@desk:${uuid(1)}`]).toHaveLength(2);
-  });
-
-  test("reads the note of each copy once a pull", async () => {
-    using alice = sharer(postgres, { role: "alice", machine: "desk" });
-    using bob = sharer(postgres, { role: "bob", machine: "laptop" });
-    for (const number of [61, 62, 63]) say(alice, uuid(number), ["how high is the mast", `${number} feet`]);
-    await alice.share();
-    await bob.share();
-    say(alice, uuid(61), ["how high is the mast", "61 feet"], ["and the boom", "12 feet"]);
-    await alice.share();
-    const note = spyOn(blocks, "readNote");
-    try {
-      expect(await bob.share("--pull")).toMatchObject({ pulled: { sessions: 1 } });
-      const kept = pulledSessions(bob.paths).filter(({ id }) => /6[23]$/.test(id));
-      const read = kept.map(({ file }) => note.mock.calls.filter(([place]) => place === file).length);
-      expect(read).toEqual([1, 1]);
-    } finally {
-      note.mockRestore();
-    }
   });
 
   test("refuses rows over the limits, and reads past those of a hub from before them", async () => {

@@ -223,21 +223,6 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
     }
   });
 
-  test("lends its words to no search of own sessions alone", async () => {
-    const missing = async (question: string, ...args: string[]) =>
-      /in no session: (.*)/.exec(await search(question, ...args))?.[1];
-    for (const [word, theirs] of Object.entries({ said: "webhook", done: "duplicate" })) {
-      expect([word, await missing(`the ${theirs}`)]).toEqual([word, undefined]);
-      expect([word, await missing(`the port of the ${theirs}`, "--own")]).toEqual([word, theirs]);
-    }
-  });
-
-  test("is found by what was done in it, and an own one as before", async () => {
-    expect(await found("--command", "bun")).toEqual([[ID, ALICE]]);
-    expect(await search("--command", "bun")).toContain("bun test ledger");
-    expect(await found("what is the port")).toEqual([[uuid(2), undefined]]);
-  });
-
   test("is read whole from its copy, is in no list of own sessions, and comes back where its copy or the list was lost", async () => {
     const listed = await bob.json("session-reader", "--list");
     expect(listed.sessions.map(({ id }: { id: string }) => id)).toEqual([uuid(2)]);

@@ -215,19 +215,6 @@ describe("validateSessionFile()", () => {
   });
 });
 
-test("validateSessionFile() warns of a host's messages that lack a role or a time too", () => {
-  const { timestamp: _, ...timeless } = claudeUser({ text: "when" });
-  const roleless = claudeUser({ text: "who", extra: { message: { content: "who" } } });
-  const path = file([claudeUser({ text: "hello" }), timeless, roleless]);
-  expect(validateSessionFile(path).warnings).toEqual(["line 2: no timestamp", "line 3: no role"]);
-  const nobody = codexItem("response_item", {
-    type: "message",
-    content: [{ type: "input_text", text: "who" }],
-  });
-  const rollout = file([codexMeta(), codexMessage({ role: "assistant", text: "hello" }), nobody]);
-  expect(validateSessionFile(rollout).warnings).toEqual(["line 3: no role"]);
-});
-
 describe("parseSessionFile()", () => {
   test("gives one line per message and where it came from, also without a last newline", async () => {
     const content = ["Hi", "!"].map((text) => ({ type: "text", text }));

@@ -57,7 +57,7 @@ export function linePlace(file: string, cwd: string): LinePlace | undefined {
 }
 
 /** The input of a search for lines. */
-export interface BlameScope {
+interface BlameScope {
   store: Store;
   scope: FindScope;
   rules: Rules;
@@ -95,7 +95,7 @@ function readFile({ path, name, from, to }: LinePlace): string {
 }
 
 /** Finds who wrote some of the lines of a file. */
-export function blameText(
+function blameText(
   lines: readonly string[],
   { path, name, from, to }: LinePlace,
   searched: BlameScope,

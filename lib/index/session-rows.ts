@@ -245,13 +245,7 @@ export function sessionsWithCopies(store: Store, ownerId: string): string[] {
 }
 
 /** Returns the key of a chunk's vector and topics: 128 bits of the sha256 of its header without topics, and its content. */
-export function contentHash({
-  header,
-  content,
-}: {
-  header: Omit<Header, "topics">;
-  content: string;
-}): Uint8Array {
+function contentHash({ header, content }: { header: Omit<Header, "topics">; content: string }): Uint8Array {
   const about = headerText({ ...header, topics: [] });
   return sha256().update(about).update(content).digest().subarray(0, HASH_BYTES);
 }
