@@ -169,7 +169,7 @@ async function placeNote(
   const present = findNote(folder, note, { date, slug: given });
   if (present) return { path: present, created: false };
   const topic = shownText(options.topic, rules);
-  const named = { rows, at, timezone, clean: rules.clean, topic, slugOptions: options.slugOptions };
+  const named = { rows, at, timezone, rules, topic, slugOptions: options.slugOptions };
   const slug = given ?? (await chooseSlug(lines.join("\n"), named));
   const written = writeNote(folder, `${date}-${slug}`, note);
   if (written.created) recordWritten(config.paths, { path: written.path, content: note, sessionId });

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { z } from "zod";
 import { type ChatMessage, jsonCompleter, type SendChat } from "../lib/model/answers.ts";
-import { redact } from "../lib/redact/redact.ts";
+import { redactor } from "../lib/redact/redact.ts";
 import { fuzzSeed, SOAK, seeded } from "./support/random.ts";
 
 const schema = z.object({ name: z.string().min(3), tags: z.array(z.string()) });
@@ -18,7 +18,7 @@ function scripted(...replies: Partial<Reply>[]) {
     const reply = replies.shift() ?? {};
     return { text: "", cut: false, model: "m", tokens: { input: 10, output: 5 }, usd: 0.5, ...reply };
   };
-  const complete = jsonCompleter(send, redact);
+  const complete = jsonCompleter(send, redactor([]));
   return { seen, ask: () => complete({ feature: "meta", system: "S", prompt: "P", schema }) };
 }
 

@@ -5,7 +5,7 @@ import type { EmbeddingConfig, Environment, LlmConfig } from "../lib/config/conf
 import { jsonCompleter } from "../lib/model/answers.ts";
 import { chatSender, embedTexts } from "../lib/model/llm.ts";
 import { openSpendLedger, readSpendToday, type SpendLedger } from "../lib/model/spend.ts";
-import { redact } from "../lib/redact/redact.ts";
+import { redactor } from "../lib/redact/redact.ts";
 import { fakeVector, type Reply, serverPerFile } from "./support/fake-openai.ts";
 import { temporaryHome } from "./support/home.ts";
 import { runCommand } from "./support/run.ts";
@@ -55,7 +55,7 @@ interface Asked {
 
 function ask(options: Asked = {}) {
   const { config, env = key, signal, system = "Answer in JSON.", prompt = "Name it." } = options;
-  const complete = jsonCompleter(chatSender({ config: llm(config), env, spend }), redact);
+  const complete = jsonCompleter(chatSender({ config: llm(config), env, spend }), redactor([]));
   return complete({ feature: "meta", system, prompt, schema, signal });
 }
 

@@ -28,7 +28,6 @@ import { removeStored, statStored, storedNames } from "../hosts/names.ts";
 import { COPIED_OUTPUTS, ownFolder } from "../hosts/outputs.ts";
 import type { Session } from "../hosts/session.ts";
 import { copiesFolder } from "../hosts/table.ts";
-import { redact } from "../redact/redact.ts";
 import { keepCopyList, toldCopies } from "../sessions/copy-list.ts";
 import { archivedTranscripts, firstOfEach } from "../sessions/found.ts";
 import {
@@ -42,7 +41,7 @@ import { besideCopy, idsOf, pulledSessions } from "../sessions/pulled.ts";
 import { sessionKey } from "../sessions/record.ts";
 import { identifySession, isStillVisible, listSessions, visibleAmong } from "../sessions/sessions.ts";
 import { type ForgetIn, type Forgetting, type Found, isForgotten } from "../store/state.ts";
-import { type Rules, readRules } from "../transcripts/rules.ts";
+import { isPlainName, type Rules, readRules } from "../transcripts/rules.ts";
 import { copiesLock } from "./copies.ts";
 import { type CopyOptions, writeCopy, writeOutput } from "./copy.ts";
 import { type CopyWriter, copyWriter, rulesVersion } from "./copy-writer.ts";
@@ -294,7 +293,7 @@ async function copyIdle(options: ArchiveOptions): Promise<void> {
     const file = archivePlace(paths, session);
     const copy = byFile.get(file);
     const isCurrent = copy !== undefined && isCopied(session, file, settings);
-    if (!isCurrent && redact(session.id) !== session.id) continue; // its id names the copy
+    if (!isCurrent && !isPlainName(session.id)) continue; // its id names the copy
     const bytes = isCurrent ? copy.bytes : Math.ceil((session.size + outputBytes(session)) * SHARE_MAX);
     if (used + bytes > maxMb * BYTES_PER_MB) {
       for (const each of copy ? filesOf([copy], paths) : []) removeCopy(each);
@@ -365,7 +364,7 @@ function hostOutputs({ agent, file }: Session): string[] {
   if (name === undefined) return [];
   const folder = ownFolder(file, name);
   const entries = listEntries(folder).filter((entry) => entry.isFile() && entry.name.endsWith(".txt"));
-  return entries.flatMap(({ name }) => (redact(name) === name ? [join(folder, name)] : []));
+  return entries.flatMap(({ name }) => (isPlainName(name) ? [join(folder, name)] : []));
 }
 
 function outputBytes(session: Session): number {

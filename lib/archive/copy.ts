@@ -5,7 +5,7 @@
 
 import { isRecord, type JsonRecord, recordOf } from "../base/json.ts";
 import { type BlockWriter, writeBlocks } from "../hosts/blocks.ts";
-import { type Head, readBareEntry, TOLD, wholeEntry } from "../hosts/format.ts";
+import { type EntryOptions, type Head, readBareEntry, TOLD, wholeEntry } from "../hosts/format.ts";
 import { formatOf } from "../hosts/hosts.ts";
 import {
   closeTranscript,
@@ -18,7 +18,7 @@ import {
 import { recordTest } from "../transcripts/forgotten.ts";
 import { headIn } from "../transcripts/head.ts";
 import type { Rules } from "../transcripts/rules.ts";
-import { cleanEntries, textsInTurn } from "../transcripts/secret-rows.ts";
+import { cleanEntries, type SecretMemory, textsInTurn } from "../transcripts/secret-rows.ts";
 import { secretsIn } from "../transcripts/transcript.ts";
 
 /** Rows in which hosts repeat what others hold: states of a message while it is written, requests, files as they were. */
@@ -96,7 +96,7 @@ async function writeRows(
   { rules, rest }: CopyOptions,
 ): Promise<number> {
   let excluded = 0;
-  let told = toldBeside(head, rules.clean);
+  let told = toldBeside(head, rules);
   let rested = 0;
   const lines = copiedLines(descriptor, { source, head, rules, onExcluded: () => excluded++ });
   for (const { copies, damaged, end, terminated, count } of lines) {
@@ -115,22 +115,21 @@ async function writeRows(
 }
 
 /** Returns what the first row of the copy keeps of the files beside the transcript, which may be gone with it. */
-function toldBeside({ cwd, startedAt, ...head }: Head, clean: Rules["clean"]): JsonRecord | undefined {
+function toldBeside(head: Head, rules: Rules): JsonRecord | undefined {
   if (!formatOf(head).beside) return undefined;
-  return { [TOLD]: { ...(cwd !== undefined && { cwd: clean(cwd) }), startedAt } };
+  const { cwd, startedAt } = head;
+  return { [TOLD]: { ...(cwd !== undefined && { cwd: rules.clean(cwd) }), startedAt } };
 }
 
-interface Copying {
-  source: string;
-  head: Head;
+interface Copying extends Required<Pick<EntryOptions, "head">> {
   rules: Rules;
   /** Called for each row that is left out since it is excluded. */
   onExcluded?: () => void;
 }
 
 /** Yields the lines of an open transcript, each with the copies of its rows. */
-export function* copiedLines(descriptor: number, copying: Copying) {
-  const copied = rowCopier(descriptor, copying);
+export function* copiedLines(descriptor: number, { source, ...copying }: Copying & { source: string }) {
+  const copied = rowCopier(secretsIn(source, copying), { ...copying, later: recordsAfter(descriptor) });
   for (const { bytes, offset, end, terminated, count } of linesForward(descriptor)) {
     const { records, damaged } = parseLine(bytes);
     const copies = records.map((record) => copied(record, { offset, end }));
@@ -138,10 +137,12 @@ export function* copiedLines(descriptor: number, copying: Copying) {
   }
 }
 
-/** Returns what makes the copy of each row, given in their order. */
-function rowCopier(descriptor: number, { source, head, rules, onExcluded }: Copying) {
+/** Returns what makes the copy of each row, given in their order: redacted, and without a word where it is excluded. */
+export function rowCopier(
+  memory: SecretMemory,
+  { head, later, rules, onExcluded }: Copying & Pick<EntryOptions, "later">,
+) {
   const format = formatOf(head);
-  const [later, memory] = [recordsAfter(descriptor), secretsIn(source, { rules, head })];
   const shown = cleanEntries(rules, memory);
   const isForgotten = recordTest(head.agent, format, rules);
   const inTurn = textsInTurn();
@@ -154,13 +155,12 @@ function rowCopier(descriptor: number, { source, head, rules, onExcluded }: Copy
       before.push(inTurn(entry.text));
       if (shown(wholeEntry(entry)) === undefined) isExcluded = true;
     }
-    const clean = (text: string) =>
+    const redactText = (text: string) =>
       memory.clean(
         before.reduce((each, prepare) => prepare(each), text),
         { rows: [place.offset] },
       );
-    const hasText = rules.hasPatterns ? rules.hasText : undefined;
-    const copy = isExcluded ? undefined : redactedRow(record, { clean, hasText });
+    const copy = isExcluded ? undefined : redactedRow(record, redactText, rules);
     if (copy) return copy;
     onExcluded?.();
     return keepPlace(record);
@@ -177,26 +177,26 @@ function keepPlace(record: JsonRecord): JsonRecord {
   return place;
 }
 
-type Redacting = { clean: (text: string) => string; hasText: ((text: string) => boolean) | undefined };
-
 /** Returns a row with every text in it redacted; undefined where one of them is excluded. */
-function redactedRow(record: JsonRecord, { clean, hasText }: Redacting): JsonRecord | undefined {
+function redactedRow(
+  record: JsonRecord,
+  redactText: (text: string) => string,
+  { hasPatterns, hasText }: Rules,
+): JsonRecord | undefined {
   // Hosts repeat a result's text in the same row.
   const known = new Map<string, string>();
   let isExcluded = false;
   const text = (value: string, key: string): string => {
     const announced = value.length <= ANNOUNCED_MAX && key !== "" ? `${key}: ` : "";
     const whole = announced + value;
-    let cleaned = known.get(whole);
-    if (cleaned === undefined) {
-      if (hasText?.(value)) isExcluded = true;
-      cleaned = clean(whole);
-      if (announced !== "")
-        cleaned = cleaned.startsWith(announced) ? cleaned.slice(announced.length) : clean(value);
-      if (hasText?.(cleaned)) isExcluded = true;
-      known.set(whole, cleaned);
+    let shown = known.get(whole);
+    if (shown === undefined) {
+      shown = redactText(whole);
+      shown = shown.startsWith(announced) ? shown.slice(announced.length) : redactText(value);
+      isExcluded ||= hasPatterns && (hasText(value) || hasText(shown));
+      known.set(whole, shown);
     }
-    return cleaned;
+    return shown;
   };
   const walk = (value: unknown, key = ""): unknown => {
     if (typeof value === "string") return isData(value) ? "" : text(value, key);

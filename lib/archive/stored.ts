@@ -11,27 +11,21 @@ import { arrayOf, type JsonRecord, numberOf, parseRecord, recordOf, stringOf } f
 import { counted, shortHash } from "../base/text.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { readNote } from "../hosts/blocks.ts";
-import { copiedFormat, isoTime } from "../hosts/format.ts";
+import { isoTime } from "../hosts/format.ts";
 import { readFully, withFile } from "../hosts/lines.ts";
 import { PROMPTS_ALONE, statStored } from "../hosts/names.ts";
 import { readInstead } from "../hosts/packed.ts";
-import {
-  type Clean,
-  cleanReading,
-  type OpenStore,
-  type Reading,
-  type StoredSession,
-} from "../hosts/store.ts";
+import type { OpenStore, Reading, StoredSession } from "../hosts/store.ts";
 import { copiesFolder } from "../hosts/table.ts";
 import { sourceStates, type Told, tellUnwritten, toldCopies } from "../sessions/copy-list.ts";
 import { currentExclusion, type Exclusion } from "../sessions/gate.ts";
 import { archivePlace, hostedTranscripts, type TranscriptFile } from "../sessions/places.ts";
 import { openForeign } from "../store/sqlite.ts";
 import { isBusy } from "../store/storage-errors.ts";
-import { recordTest } from "../transcripts/forgotten.ts";
 import { shownText } from "../transcripts/rules.ts";
 import { secretMemory } from "../transcripts/secret-rows.ts";
 import type { Source } from "./copies.ts";
+import { rowCopier } from "./copy.ts";
 import { type CopyFor, type CopyWriter, copyWriter, rulesVersion } from "./copy-writer.ts";
 import { keepNews } from "./news.ts";
 
@@ -230,37 +224,36 @@ function readCleaned(
   { source, rules, after, isKnown, title, ...known }: ReadOptions,
 ): Reading & { text: string; isNew: boolean; hasSecrets: boolean } {
   const { agent, store: host } = source;
-  const memory = secretMemory(`${session.id}.jsonl`, { clean: rules.clean });
-  const clean: Clean = (text, taken) => memory.clean(text, { rows: [], taken });
-  let reading = cleanReading(store.read(session.id, known.hasSecrets ? undefined : after), clean);
+  const memory = secretMemory(`${session.id}.jsonl`, { rules: { ...rules, noted: undefined } });
+  const head = host.hasHostRows ? { agent } : { agent, isInPlainForm: true as const };
+  const copyLines = (lines: readonly JsonRecord[]) => {
+    const copied = rowCopier(memory, { head, rules });
+    return lines.map((line) => `${JSON.stringify(copied(line, { offset: 0, end: 0 }))}\n`).join("");
+  };
+  const readAfter = (place: string | undefined) => {
+    const reading = store.read(session.id, place);
+    const lines = reading.lines.map((line) =>
+      line.role === "user" ? { ...line, typed: line.typed ?? session.parent === undefined } : line,
+    );
+    return { ...reading, text: copyLines(lines) };
+  };
+  let reading = readAfter(known.hasSecrets ? undefined : after);
   const hasSecrets = known.hasSecrets || memory.takeNew().length > 0;
   // what one message announces is taken out of those before it too, which are copied again
-  if (hasSecrets) reading = cleanReading(store.read(session.id, undefined), clean);
+  if (hasSecrets) reading = readAfter(undefined);
   const isNew = !isKnown || hasSecrets || reading.isAnew === true;
-  const lines = reading.lines.map((line) =>
-    line.role === "user" ? { ...line, typed: line.typed ?? session.parent === undefined } : line,
-  );
-  if (!host.hasHostRows && (isNew || title !== shortHash(session.title)))
-    lines.unshift(headLine(agent, session, { clean, isLater: !isNew }));
-  const isForgotten = recordTest(agent, copiedFormat(agent), rules);
-  // What is kept out leaves its line: the places of others stay as they are.
-  const rows = lines.map((line) => (isForgotten(line) ? "" : JSON.stringify(line)));
-  const isOut = (row: string) => rules.hasPatterns && rules.hasText(row);
-  const text = rows.map((row) => `${isOut(row) ? "" : row}\n`).join("");
-  return { ...reading, text, isNew, hasSecrets };
+  const isHeaded = !host.hasHostRows && (isNew || title !== shortHash(session.title));
+  const first = isHeaded ? copyLines([headLine(agent, session, { isLater: !isNew })]) : "";
+  return { ...reading, text: first + reading.text, isNew, hasSecrets };
 }
 
 function headLine(
   agent: string,
   { id, parent, cwd, title, started, changed }: StoredSession,
-  { clean, isLater }: { clean: Clean; isLater: boolean },
+  { isLater }: { isLater: boolean },
 ): JsonRecord {
   return {
-    host: agent,
-    session: id,
-    parent,
-    cwd: clean(cwd),
-    title: clean(title),
+    ...{ host: agent, session: id, parent, cwd, title },
     timestamp: isoTime(isLater ? changed : started),
   };
 }

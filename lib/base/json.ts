@@ -50,14 +50,19 @@ const DEPTH_MAX = 64;
 
 /** Writes a value of any depth as JSON; a value nested deeper than 64 levels is "…". */
 export function jsonOf(value: unknown): string {
-  return JSON.stringify(cutBelow(value, DEPTH_MAX)) ?? "";
+  return JSON.stringify(mapTexts(value, (text) => text)) ?? "";
 }
 
-function cutBelow(value: unknown, depth: number): unknown {
-  if (typeof value !== "object" || value === null) return value;
-  if (depth === 0) return "…";
-  if (Array.isArray(value)) return value.map((item) => cutBelow(item, depth - 1));
-  return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, cutBelow(field, depth - 1)]));
+/** Returns a value with every text in it changed, to the depth of 64 levels; the names of its fields stay. */
+export function mapTexts<T>(value: T, change: (text: string) => string): T {
+  const below = (part: unknown, depth: number): unknown => {
+    if (typeof part === "string") return change(part);
+    if (typeof part !== "object" || part === null) return part;
+    if (depth === 0) return "…";
+    if (Array.isArray(part)) return part.map((item) => below(item, depth - 1));
+    return Object.fromEntries(Object.entries(part).map(([key, field]) => [key, below(field, depth - 1)]));
+  };
+  return below(value, DEPTH_MAX) as T;
 }
 
 /** Returns the strings of a list that may hold anything. */

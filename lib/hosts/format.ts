@@ -33,12 +33,12 @@ export const TOLD = "session-memory";
  */
 export type Results = boolean | "ends" | ((call: ToolCall, line: number) => boolean);
 
-interface EntryOptions {
+export interface EntryOptions {
   head: Head;
   /** Reads an output that the host keeps in a file beside the transcript, by the path that a row names. */
   outputAt?: ((path: string) => string | undefined) | undefined;
   /** The records after a byte offset, as far as they are asked for. */
-  later?: (offset: number) => Iterable<JsonRecord>;
+  later?: ((offset: number) => Iterable<JsonRecord>) | undefined;
 }
 
 /** A row's identity and parent in the conversation tree. */

@@ -3,8 +3,7 @@
  * file is only read, beside a client that may be running.
  */
 
-import { isRecord, type JsonRecord } from "../base/json.ts";
-import { type Redactor, redactTexts } from "../redact/redact.ts";
+import type { JsonRecord } from "../base/json.ts";
 import type { openForeign, SqlDatabase } from "../store/sqlite.ts";
 
 /** Opens a database that another program writes: given, so that readers of rows load no SQLite. */
@@ -76,41 +75,7 @@ export interface Reading {
   isAnew?: boolean;
 }
 
-export type Clean = Redactor;
-
 /** The most rows that are read at once: of sessions the newest, of one session its messages, and their parts. */
 export const ROWS_MAX = 200_000;
 /** The longest row that is read: a longer one is not a message, and would take all memory. */
 export const DATA_MAX = 16 * 1024 * 1024;
-
-/** The keys of the parts of a message that hold texts. */
-const TEXTS = new Set(["content", "text", "patch", "cwd", "message"]);
-
-/** Redacts the texts of messages, and the whole input of each call: a copy on disk must not repeat a secret. */
-export function cleanReading(reading: Reading, clean: Clean): Reading {
-  return { ...reading, lines: reading.lines.map((line) => cleanLine(line, clean)) };
-}
-
-function cleanLine(line: JsonRecord, clean: Clean): JsonRecord {
-  const cleaned = (value: unknown): unknown => {
-    if (typeof value === "string") return clean(value);
-    if (Array.isArray(value)) return value.map(cleaned);
-    return isRecord(value) ? cleanLine(value, clean) : value;
-  };
-  const parts = Object.entries(line).map(([key, value]) => {
-    if (key === "input") return [key, redacted(value, clean)];
-    return [key, TEXTS.has(key) ? cleaned(value) : value];
-  });
-  return Object.fromEntries(parts);
-}
-
-/** Redacts every text of a value, with the names around it. */
-function redacted(value: unknown, clean: Clean): unknown {
-  if (typeof value !== "object" || value === null) return redactTexts(value, clean);
-  const text = clean(JSON.stringify(value));
-  try {
-    return redactTexts(JSON.parse(text), clean);
-  } catch {
-    return text; // a secret that was cut had part of the form
-  }
-}

@@ -13,7 +13,6 @@ import type { Config, Paths, Settings } from "../config/config.ts";
 import { HOSTS } from "../hosts/hosts.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import type { Row } from "../hosts/session.ts";
-import { redactTexts } from "../redact/redact.ts";
 import { keepCopyList } from "../sessions/copy-list.ts";
 import { filesLike } from "../sessions/found.ts";
 import { currentExclusion, type Exclusion } from "../sessions/gate.ts";
@@ -209,11 +208,11 @@ function takeSessions(from: SqlDatabase, { paths, settings }: Omit<Taking, "dryR
 
 /** Returns a row as it may be kept; undefined for one that is forgotten or holds an excluded text. */
 function keptRow(row: Row, agent: string, rules: Exclusion): Row | undefined {
-  const { clean, hasText, isForgotten } = rules;
+  const { hasText, isForgotten } = rules;
   const text = row.who === "tool" ? "" : row.text;
   const keys = isForgotten && makeKeys({ kind: row.who, at: row.at, text }, agent, rules);
   if (keys && isForgotten(keys.time) && (row.who === "tool" || keys.words().some(isForgotten)))
     return undefined;
-  const cleaned = redactTexts(row, clean);
-  return rowTexts(cleaned).some(hasText) || rowTexts(row).some(hasText) ? undefined : cleaned;
+  const shown = rules.clean(row);
+  return rowTexts(shown).some(hasText) || rowTexts(row).some(hasText) ? undefined : shown;
 }

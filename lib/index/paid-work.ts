@@ -381,13 +381,13 @@ function storeTopics(
 
 /** Cleans tags, which may not end the header's line or close its bracket. */
 function cleanTopics(tags: readonly string[]): string[] {
-  const clean = tags.map((tag) =>
+  const plain = tags.map((tag) =>
     tag
       .toLowerCase()
       .replace(/[\][\n\r,]+/g, " ")
       .trim(),
   );
-  return [...new Set(clean.filter((tag) => tag !== ""))].slice(0, CHUNK_TOPICS_MAX);
+  return [...new Set(plain.filter((tag) => tag !== ""))].slice(0, CHUNK_TOPICS_MAX);
 }
 
 const UNTAGGED = `FROM session_chunks c WHERE ${IS_OWN} AND NOT EXISTS (SELECT 1 FROM paid.topics t WHERE t.content_hash = c.content_hash)`;

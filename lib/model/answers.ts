@@ -6,7 +6,7 @@
 import type { z } from "zod";
 import { SessionMemoryError } from "../base/errors.ts";
 import { parseRecord } from "../base/json.ts";
-import { type Redactor, redactTexts } from "../redact/redact.ts";
+import type { Redactor } from "../redact/redact.ts";
 
 /** Requests in all: the first and two re-prompts. */
 const ATTEMPTS = 3;
@@ -64,10 +64,10 @@ export type CompleteJson = <T>(request: JsonRequest<T>) => Promise<JsonAnswer<T>
  * Makes a `CompleteJson` of anything that can send a chat; the texts of an answer are redacted. It throws `MODEL_FAILED` for a transport failure (at once) or three
  * malformed answers.
  */
-export function jsonCompleter(send: SendChat, clean: Redactor): CompleteJson {
+export function jsonCompleter(send: SendChat, redact: Redactor): CompleteJson {
   return async (request) => {
     const answer = await askForJson(send, request);
-    return { ...answer, value: redactTexts(answer.value, clean) };
+    return { ...answer, value: redact(answer.value) };
   };
 }
 

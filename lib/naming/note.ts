@@ -10,7 +10,6 @@ import { defaultSettings, type Paths, resolvePaths } from "../config/config.ts";
 import type { Row, Said, Speaker } from "../hosts/session.ts";
 import type { SendChat } from "../model/answers.ts";
 import type { SpendLedger } from "../model/spend.ts";
-import { redact } from "../redact/redact.ts";
 import {
   byName,
   type ForgetScope,
@@ -21,7 +20,7 @@ import {
   writtenFiles,
 } from "../store/state.ts";
 import { toRows } from "../transcripts/calls.ts";
-import type { Rules } from "../transcripts/rules.ts";
+import { ownRules, type Rules } from "../transcripts/rules.ts";
 import { readEntries } from "../transcripts/transcript.ts";
 import { nameByRule } from "./naming.ts";
 
@@ -171,8 +170,6 @@ export interface SlugOptions {
   timeoutMs?: number | undefined;
   /** The ledger that counts the call. @default {the ledger of the environment's home} */
   spend?: SpendLedger | undefined;
-  /** Redacts what is sent. @default {redact} */
-  clean?: ((text: string) => string) | undefined;
   /** The event log, for warnings. @default {that of the environment's home} */
   log?: string | undefined;
   /** Called with the reason if the model gave no slug; it is also logged. */
@@ -218,7 +215,7 @@ interface SlugSources {
   rows: readonly Row[];
   at: string;
   timezone: string | undefined;
-  clean: (text: string) => string;
+  rules: Rules;
   /** Asks a model. */
   slugOptions?: SlugOptions | AskedForSlug | undefined;
   /** The known topic of the session, better than rules could say. */
@@ -228,26 +225,26 @@ interface SlugSources {
 /** Returns the model's slug for redacted messages, else one of the known topic, else one by rule, else the time of day. */
 export async function chooseSlug(
   content: string,
-  { rows, at, timezone, clean, slugOptions, topic = "" }: SlugSources,
+  { rows, at, timezone, rules, slugOptions, topic = "" }: SlugSources,
 ): Promise<string> {
-  const asked = slugOptions && (await askForSlug(content, { clean, ...slugOptions }));
+  const asked = slugOptions && (await askForSlug(content, slugOptions, rules));
   return asked || sanitizeSlug(topic) || sanitizeSlug(nameByRule(rows) ?? "") || timeSlug(at, timezone);
 }
 
 /** Returns a slug by the model; undefined, and a logged warning, when it gives none. Never throws. */
 async function askForSlug(
   content: string,
-  options: (SlugOptions | AskedForSlug) & Pick<SlugOptions, "clean" | "log">,
+  options: (SlugOptions | AskedForSlug) & Pick<SlugOptions, "log">,
+  rules = ownRules(),
 ): Promise<string | undefined> {
-  const { clean = redact } = options;
   try {
     if (content.trim() === "") throw new RangeError("the conversation is empty");
     const { slugPrompt } = await import("../model/prompts.ts");
     const send = "send" in options ? options.send : await slugSender(options);
-    const prompt = slugPrompt(takeStart(clean(content), CONTENT_MAX));
+    const prompt = slugPrompt(takeStart(rules.clean(content), CONTENT_MAX));
     const asked = { feature: "slug", maxTokens: ANSWER_TOKENS };
     const answer = await send([{ role: "user", content: prompt }], asked);
-    const slug = sanitizeSlug(clean(answer.text));
+    const slug = sanitizeSlug(rules.clean(answer.text));
     if (slug === "") throw new RangeError("the answer is empty");
     return slug;
   } catch (error) {
@@ -259,7 +256,7 @@ async function askForSlug(
   }
 }
 
-async function slugSender({ provider, apiKey, baseUrl, model, timeoutMs, spend, clean }: SlugOptions) {
+async function slugSender({ provider, apiKey, baseUrl, model, timeoutMs, spend }: SlugOptions) {
   const [{ chatSender }, { openSpendLedger }] = await Promise.all([
     import("../model/llm.ts"),
     import("../model/spend.ts"),
@@ -274,5 +271,5 @@ async function slugSender({ provider, apiKey, baseUrl, model, timeoutMs, spend, 
     prices: {},
   };
   const ledger = spend ?? openSpendLedger(resolvePaths(process.env).home, defaultSettings());
-  return chatSender({ config, env: { apiKey }, spend: ledger, redact: clean }, SLUG_TEMPERATURE);
+  return chatSender({ config, env: { apiKey }, spend: ledger }, SLUG_TEMPERATURE);
 }

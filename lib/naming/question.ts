@@ -46,9 +46,8 @@ export async function querySession(
 ): Promise<SessionAnswer> {
   const { NOT_IN_SESSION, questionRequest } = await import("../model/prompts.ts");
   const rules = readRules(settings);
-  const { clean } = rules;
   const said = toRows(readActiveBranch(session.file, { rules, results: true }));
-  const asked = takeStart(clean(question), QUESTION_MAX_CHARS);
+  const asked = takeStart(rules.clean(question), QUESTION_MAX_CHARS);
   const relevance = await relevanceTo(asked, said);
   const { text, omitted } = conversationText(said, { maxBytes: INPUT_MAX_BYTES, lines: true, relevance });
   if (text === "") return { ...NOTHING_SAID, answer: NOT_IN_SESSION };

@@ -5,7 +5,6 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { numberOf, stringOf } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
 import type { Entry, Session } from "../hosts/session.ts";
-import { redact } from "../redact/redact.ts";
 import { currentExclusion } from "../sessions/gate.ts";
 import { parentFile } from "../sessions/listing.ts";
 import { META_SCHEMA_VERSION, metaFile, RULES, type SessionMeta } from "../sessions/meta.ts";
@@ -13,7 +12,7 @@ import { exportMeta, isCurrent, readRecord, type SessionRecord, saveRecord } fro
 import { isStillVisible, visibleSessionAt } from "../sessions/sessions.ts";
 import { readTitles } from "../sessions/titles.ts";
 import { readHead } from "../transcripts/head.ts";
-import { type Rules, shownText } from "../transcripts/rules.ts";
+import { isPlainName, type Rules, shownText } from "../transcripts/rules.ts";
 import { readActiveBranch } from "../transcripts/tree.ts";
 import {
   fail,
@@ -73,7 +72,7 @@ export async function indexMeta(session: Session, options: MetaOptions): Promise
   const { paths, dryRun, lockWaitMs = LOCK_WAIT_MS } = options;
   const file = metaFile(paths, session);
   // Asked again under the lock: whoever held it may have been forgetting the session.
-  const isOut = () => redact(session.id) !== session.id || !isStillVisible(session, paths);
+  const isOut = () => !isPlainName(session.id) || !isStillVisible(session, paths);
   const make = async () => {
     if (isOut()) return;
     const record = readRecord(paths, session);

@@ -116,9 +116,9 @@ export function readLedger(
   session: Pick<Session, "id" | "agent" | "file">,
   { paths, rules, entries = [], leafId }: Reading,
 ): { ledger: Ledger; skipped: number } {
-  const clean = sessionCleaner(session.file, rules);
+  const redacted = sessionCleaner(session.file, rules);
   const parse = (value: unknown) =>
-    parseLedgerRecord(rules.hasPatterns ? scrub(value, rules.hasText).value : value, clean);
+    parseLedgerRecord(redacted(rules.hasPatterns ? scrub(value, rules.hasText).value : value));
   const { records, skipped } = readLedgerFile(ledgerFile(paths, session.id), parse);
   const own = relocateLedger(
     readKept(session, { rules, at: leafId }).flatMap((data) => parse(data) ?? []),
@@ -161,15 +161,15 @@ function endsTorn(descriptor: number): boolean {
   return last[0] !== 10;
 }
 
-/** Returns a value read from a ledger as a record, its texts redacted; undefined for another value. */
-function parseLedgerRecord(value: unknown, clean = (text: string) => text): LedgerRecord | undefined {
+/** Returns a value read from a ledger as a record; undefined for another value. */
+function parseLedgerRecord(value: unknown): LedgerRecord | undefined {
   if (!isRecord(value)) return undefined;
   const { kind, files } = value;
   const text = (key: string) => stringOf(value[key]) ?? "";
   if (kind === "dropped") {
     return { kind, ids: value.ids === "all" ? "all" : stringsOf(value.ids), reason: text("reason") };
   }
-  const observations = arrayOf(value.observations).flatMap((item) => parseObservation(item, clean) ?? []);
+  const observations = arrayOf(value.observations).flatMap((item) => parseObservation(item) ?? []);
   const [by, focus, coversToId] = [text("by"), text("focus"), text("coversToId")];
   if (kind === "reflected") {
     const tokens = numberOf(value.tokens) ?? 0;
@@ -181,12 +181,11 @@ function parseLedgerRecord(value: unknown, clean = (text: string) => text): Ledg
   const record: ObservedRecord = { kind, observations, coversTo, covers: text("covers"), by };
   if (coversToId) record.coversToId = coversToId;
   if (Array.isArray(value.closes)) record.closes = stringsOf(value.closes);
-  const paths = (of: unknown) => stringsOf(of).map(clean);
-  if (isRecord(files)) record.files = { read: paths(files.read), modified: paths(files.modified) };
+  if (isRecord(files)) record.files = { read: stringsOf(files.read), modified: stringsOf(files.modified) };
   return record;
 }
 
-function parseObservation(value: unknown, clean: (text: string) => string): Observation | undefined {
+function parseObservation(value: unknown): Observation | undefined {
   if (!isRecord(value)) return undefined;
   const { priority } = value;
   const [id, text] = [stringOf(value.id), stringOf(value.text)];
@@ -196,7 +195,7 @@ function parseObservation(value: unknown, clean: (text: string) => string): Obse
     id,
     at: stringOf(value.at) ?? null,
     priority,
-    text: clean(text),
+    text,
     sources,
   };
   for (const key of ["local", "subject"] as const) {

@@ -82,9 +82,8 @@ function markerFor(session: Session, paths: PathsWithRules): Mark | undefined {
   const place = sessionPlace(session);
   const { cwd } = place;
   if (cwd === undefined) return undefined;
-  const { clean } = readRules(paths.rules);
-  const { agent, id: sessionId, startedAt = "" } = session;
-  const at = { project: clean(sessionProject(place) ?? cwd), cwd: clean(cwd), file: clean(session.file) };
+  const { agent, id: sessionId, startedAt = "", file } = session;
+  const at = readRules(paths.rules).clean({ project: sessionProject(place) ?? cwd, cwd, file });
   return ({ line, at: time = startedAt }, { id, kind = "rule", names = "", words, by }) => {
     const said = cutToLine(words);
     const own = id ?? makeId([sessionId, String(line), said]);

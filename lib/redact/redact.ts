@@ -4,7 +4,7 @@
  */
 
 import { SessionMemoryError } from "../base/errors.ts";
-import { isRecord } from "../base/json.ts";
+import { mapTexts } from "../base/json.ts";
 import { shortDigest } from "../base/text.ts";
 import { replaceSecrets } from "./secrets.ts";
 
@@ -23,7 +23,8 @@ const ROUNDS_MAX = 4;
 
 /** Is called with each value that its place or its form gave away, and its kind. */
 export type Taken = (value: string, kind: string) => void;
-export type Redactor = (text: string, taken?: Taken) => string;
+/** Redacts a text, or every text of a value; the names of its fields stay. */
+export type Redactor = <T>(value: T, taken?: Taken) => T;
 
 /** Replaces secrets and removes control characters; newline and tab stay. */
 export function redact(text: string, taken?: Taken): string {
@@ -58,7 +59,15 @@ export function redactor(extra: readonly string[]): Redactor {
       });
     }
   });
-  return (text, taken) => patterns.reduce(replaceOutsideMarkers, redact(text, taken));
+  return (value, taken) => {
+    const known = new Map<string, string>(); // the parts of a value repeat each other
+    return mapTexts(value, (text) => {
+      const before = known.get(text);
+      const now = before ?? patterns.reduce(replaceOutsideMarkers, redact(text, taken));
+      if (before === undefined) known.set(text, now);
+      return now;
+    });
+  };
 }
 
 function replaceOutsideMarkers(text: string, pattern: RegExp): string {
@@ -70,17 +79,6 @@ function replaceOutsideMarkers(text: string, pattern: RegExp): string {
     done = marker.index + marker[0].length;
   }
   return result + replace(text.slice(done));
-}
-
-/** Redacts every text of a value, at any depth; the names of its keys stay. */
-export function redactTexts<T>(value: T, clean: Redactor): T {
-  const cleaned = (part: unknown): unknown => {
-    if (typeof part === "string") return clean(part);
-    if (Array.isArray(part)) return part.map(cleaned);
-    if (!isRecord(part)) return part;
-    return Object.fromEntries(Object.entries(part).map(([key, each]) => [key, cleaned(each)]));
-  };
-  return cleaned(value) as T;
 }
 
 const BEYOND_PRINTABLE = /[^\t\n -~]/;

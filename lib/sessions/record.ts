@@ -275,21 +275,12 @@ function visibleFields(
   { rules }: Reader,
 ): Pick<SessionRecord, "title" | "meta"> {
   const name = meta?.name ?? title;
+  const shown = meta && scrub(meta, rules.hasText).removed === 0 ? rules.clean(meta) : undefined;
   if (!rules.admits({ agent, id, file, name, cwd: meta?.cwd })) return { title: undefined, meta: undefined };
   return {
     title: cleanName(shownText(title, rules) ?? ""),
-    meta: meta && scrub(meta, rules.hasText).removed === 0 ? cleanMeta(meta, rules.clean) : undefined,
+    meta: shown && { ...shown, name: cleanName(shown.name) ?? "" },
   };
-}
-
-function cleanMeta(meta: SessionMeta, clean: (text: string) => string): SessionMeta {
-  const { name, description, summary, tags } = meta;
-  const texts = {
-    name: cleanName(clean(name)) ?? "",
-    description: clean(description),
-    summary: clean(summary),
-  };
-  return { ...meta, ...texts, tags: tags.map(clean) };
 }
 
 /** Returns a text that changes when the title may: with the transcript, and with what else its host keeps one in. */

@@ -9,7 +9,7 @@ import type { Outcome, Row } from "../hosts/session.ts";
 import { AGENTS } from "../hosts/table.ts";
 import { CALL_KINDS } from "../hosts/tool-call.ts";
 import { isBefore } from "../index/stored-rows.ts";
-import { redact, redactor } from "../redact/redact.ts";
+import { ownRules, type Rules } from "../transcripts/rules.ts";
 import type { HubRow } from "./hub.ts";
 import type { SharedSession } from "./hub-list.ts";
 import { EXCHANGE_MAX_ROWS, NAME_MAX, type SharedExchange, TEXT_MAX, TEXTS_MAX } from "./wire.ts";
@@ -19,21 +19,12 @@ const SAID_MAX = 256 * 1024; // of a message more than any index keeps
 const PATHS_MAX = 1000;
 const UNKNOWN_TIME = "1970-01-01T00:00:00.000Z";
 
-interface Cleaner {
-  /** Redacts a text of several lines. */
-  text: (value: unknown) => string;
-  /** Redacts what somebody said. */
-  said: (value: unknown) => string;
-  line: (value: unknown) => string;
+function text(value: unknown, max = TEXT_MAX): string {
+  return typeof value === "string" ? value.slice(0, max).toWellFormed() : "";
 }
 
-/** Returns the redaction of what comes in, with the user's own patterns. */
-export function cleaner(extra: readonly string[]): Cleaner {
-  const redacted = redactor(extra);
-  const within = (max: number) => (value: unknown) =>
-    typeof value === "string" ? redacted(value.slice(0, max).toWellFormed()) : "";
-  const text = within(TEXT_MAX);
-  return { text, said: within(SAID_MAX), line: (value) => oneLine(text(value), NAME_MAX) };
+function line(value: unknown): string {
+  return oneLine(text(value), NAME_MAX);
 }
 
 /** Converts a row of the hub's list, which comes before anything of the session is read. */
@@ -41,7 +32,7 @@ export function toListed(row: HubRow, readAt: string): SharedSession {
   const owner = label(row.owner);
   const machine = label(row.machine);
   const id = sessionId(row.id);
-  const project = oneLine(redact(String(row.project)), 512);
+  const project = oneLine(ownRules().clean(String(row.project)), 512);
   const updatedAt = toTime(row.updated_at, readAt);
   const numbers = [row.number, row.seq].map(Number);
   const faults = [
@@ -72,7 +63,8 @@ function sessionId(value: unknown): string {
 }
 
 /** Returns a session's description as its copy keeps it. */
-export function toDescription(row: HubRow, session: SharedSession, { text, line }: Cleaner) {
+export function toDescription({ parent_id: parent, ...given }: HubRow, session: SharedSession, rules: Rules) {
+  const row = rules.clean(given);
   const { owner, machine, project, updatedAt } = session;
   const meta = row.meta === null ? undefined : recordOf(row.meta);
   const [name, folder] = [line(row.name), line(row.folder)];
@@ -80,7 +72,7 @@ export function toDescription(row: HubRow, session: SharedSession, { text, line 
     seq: Number(row.seq),
     name: name === "" ? undefined : name,
     cwd: folder === "" ? project : `${project}/${folder}`,
-    parentId: row.parent_id === null ? undefined : `${owner}@${machine}:${sessionId(row.parent_id)}`,
+    parentId: parent === null ? undefined : `${owner}@${machine}:${sessionId(parent)}`,
     startedAt: row.started_at === null ? undefined : toTime(row.started_at, updatedAt),
     meta: meta && {
       description: text(meta.description),
@@ -92,8 +84,8 @@ export function toDescription(row: HubRow, session: SharedSession, { text, line 
 }
 
 /** Converts an exchange of the hub's; one without a hash is gone there, or over a limit. */
-export function toExchange(row: HubRow, { updatedAt }: SharedSession, clean: Cleaner): SharedExchange {
-  const { rows, topics } = recordOf(row.body);
+export function toExchange(row: HubRow, { updatedAt }: SharedSession, rules: Rules): SharedExchange {
+  const { rows, topics } = recordOf(rules.clean(row.body));
   const exchange = { line: toCount(Number(row.line)), nth: toCount(Number(row.nth)) };
   let last = { ...exchange, nth: exchange.nth - 1 };
   const taken = listIn(rows, EXCHANGE_MAX_ROWS).flatMap((value): Row[] => {
@@ -101,25 +93,24 @@ export function toExchange(row: HubRow, { updatedAt }: SharedSession, clean: Cle
     const place = { line: toCount(fields.line), nth: toCount(fields.nth) };
     // rows go forward, and from the exchange's place on
     if (!isBefore(last, place)) return [];
-    const found = toSharedRow(fields, { ...place, at: toTime(fields.at, updatedAt) }, clean);
+    const found = toSharedRow(fields, { ...place, at: toTime(fields.at, updatedAt) });
     if (found) last = place;
     return found ? [found] : [];
   });
   const tags = listIn(topics, EXCHANGE_MAX_ROWS).map((given) =>
-    Array.isArray(given) ? textsIn(given).map(clean.line) : null,
+    Array.isArray(given) ? textsIn(given).map(line) : null,
   );
   return { ...exchange, rows: taken, topics: tags, hash: typeof row.hash === "string" ? row.hash : "" };
 }
 
 const OUTCOMES: readonly Outcome[] = ["done", "failed", "rejected", "running"];
 
-/** Returns a row of the hub, checked and cleaned; undefined for none that is known. */
+/** Returns a row of the hub, checked; undefined for none that is known. */
 function toSharedRow(
   { who, resultLine, kind, tool, target, paths, input, outcome, result, ...said }: JsonRecord,
   place: Pick<Row, "line" | "nth" | "at">,
-  { text, said: words, line }: Cleaner,
 ): Row | undefined {
-  if (who === "user" || who === "assistant") return { ...place, who, text: words(said.text) };
+  if (who === "user" || who === "assistant") return { ...place, who, text: text(said.text, SAID_MAX) };
   if (who !== "tool") return undefined;
   return {
     ...{ ...place, who },
@@ -137,8 +128,8 @@ function toSharedRow(
 /** Returns a role or machine for printing; a hash keeps one that had to be changed apart from others. */
 function label(value: unknown): string {
   const name = String(value);
-  const clean = name.replace(/[^\p{L}\p{N}._-]/gu, "_").slice(0, 64) || "_";
-  return clean === name ? name : `${clean}~${shortHash(name).toString(36).slice(0, 4)}`;
+  const plain = name.replace(/[^\p{L}\p{N}._-]/gu, "_").slice(0, 64) || "_";
+  return plain === name ? name : `${plain}~${shortHash(name).toString(36).slice(0, 4)}`;
 }
 
 /** Returns a time as ISO UTC, one after the latest that it can be as that: nothing is newer than when it was read. */

@@ -125,8 +125,7 @@ function hubError(
 ): SessionMemoryError {
   const code = errorCode(cause);
   const text = describeError(cause).split("\n")[0] ?? "";
-  const clean = redact(password === "" ? text : text.replaceAll(password, "…"));
-  const [reason, hint] = explain(code, clean);
+  const [reason, hint] = explain(code, redact(password === "" ? text : text.replaceAll(password, "…")));
   return new SessionMemoryError("HUB_ERROR", `Cannot ${action} the hub ${label}: ${reason}`, {
     recoverable: isTransient(code, text),
     hint,

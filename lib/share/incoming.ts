@@ -3,13 +3,12 @@
  * config.json excludes is left out. The copies are indexed as any transcript is.
  */
 
-import type { Config } from "../config/config.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import { withoutTexts } from "../index/derive.ts";
 import type { Exclusion } from "../sessions/gate.ts";
 import { archivePlace } from "../sessions/places.ts";
 import type { Store } from "../store/store.ts";
-import { cleaner, toDescription, toExchange } from "./checked.ts";
+import { toDescription, toExchange } from "./checked.ts";
 import { batchesBy, type Hub } from "./hub.ts";
 import {
   emptyShared,
@@ -26,7 +25,6 @@ import { type CopyWriter, pulledCopy } from "./pulled-copy.ts";
 interface FetchOptions {
   list: HubList;
   store: Store;
-  config: Config;
   exclusion: Exclusion;
   /** Filled in with the sessions that lost something. */
   gone: Set<string>;
@@ -58,14 +56,11 @@ export async function fetchSessions(
 /** A session that is being read, with what the hub says of it. */
 type Described = WantedSession & ReturnType<typeof toDescription>;
 
-type BatchOptions = FetchOptions & { clean: ReturnType<typeof cleaner> };
-
 /** Reads some sessions whole, or what of them is new, into copies. */
 async function fetchBatch(hub: Hub, batch: readonly WantedSession[], options: FetchOptions): Promise<void> {
   const { list, room } = options;
-  const how = { ...options, clean: cleaner(options.config.settings.redact.extra) };
-  const described = await readDescriptions(hub, batch, how);
-  const read = await copyExchanges(hub, described, how);
+  const described = await readDescriptions(hub, batch, options);
+  const read = await copyExchanges(hub, described, options);
   list.db.transaction(() => {
     for (const session of described) {
       if (!statUnpacked(archivePlace(list, session))) noteSilent(list, session, session.seq);
@@ -85,9 +80,9 @@ async function fetchBatch(hub: Hub, batch: readonly WantedSession[], options: Fe
 async function copyExchanges(
   hub: Hub,
   described: readonly Described[],
-  options: BatchOptions,
+  options: FetchOptions,
 ): Promise<ReadonlyMap<number, number>> {
-  const { list, exclusion, room, clean } = options;
+  const { list, exclusion, room } = options;
   const read = new Map<number, number>();
   // what it is counted as is not known before it is unpacked
   const isOver = ({ number, chunks, owner }: Described) =>
@@ -104,7 +99,7 @@ async function copyExchanges(
         if (Number(row.session) !== number || isOver(session)) continue;
         read.set(number, (read.get(number) ?? 0) + Math.ceil(Number(row.size ?? 0) / WEIGHT_BYTES));
         if (row.hash === null) hasEmptied = true;
-        const exchange = toExchange(row, session, clean);
+        const exchange = toExchange(row, session, exclusion);
         copy.put({ ...exchange, rows: withoutTexts(exchange.rows, exclusion.hasText) });
       }
       if (!isOver(session) && endCopy(copy, session, options) && hasEmptied)
@@ -138,7 +133,7 @@ function endCopy(
 async function readDescriptions(
   hub: Hub,
   batch: readonly WantedSession[],
-  { clean, exclusion }: BatchOptions,
+  { exclusion }: FetchOptions,
 ): Promise<Described[]> {
   const byNumber = new Map(batch.map((session) => [session.number, session]));
   const described: Described[] = [];
@@ -146,7 +141,7 @@ async function readDescriptions(
     for (const row of await hub.query(DESCRIBE_SESSIONS, [page])) {
       const session = byNumber.get(Number(row.number));
       if (!session) continue;
-      const said = toDescription(row, session, clean);
+      const said = toDescription(row, session, exclusion);
       const name = exclusion.hasText(said.name ?? "") ? undefined : said.name;
       described.push({ ...session, ...said, name });
     }

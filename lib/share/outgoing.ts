@@ -5,6 +5,7 @@
  */
 
 import { realpathSync, statSync } from "node:fs";
+import { mapTexts } from "../base/json.ts";
 import { escapePattern, sha256, shortHash } from "../base/text.ts";
 import { systemTimezone } from "../base/time.ts";
 import type { Config } from "../config/config.ts";
@@ -24,7 +25,6 @@ import { folderInProject, projectDirectories, projectLookup, projectOrigin } fro
 import { sessionKey } from "../sessions/record.ts";
 import { type SqlRow, textOf } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
-import { readRules, shownText } from "../transcripts/rules.ts";
 import { sessionCleaner } from "../transcripts/transcript.ts";
 import { batchesBy } from "./hub.ts";
 import { hubId, ofHub, ownMachine, sharedProject } from "./share-state.ts";
@@ -52,26 +52,20 @@ const HASH_BYTES = 16; // 128 bits: no two exchanges meet
 /** Leaves a quarter of the hub's limit for the blanks that PostgreSQL puts into JSON, and for the topics. */
 const ROWS_MAX_BYTES = 0.75 * DOCUMENT_MAX_BYTES;
 
-/** Decides how a text is sent, and which are not. */
-interface Sending {
-  clean: (text: string) => string;
-  hasText: (text: string) => boolean;
-}
-
 /** Returns a function that reads a session from the index in the form it may be sent. */
 export function outgoing({ config, exclusion }: { config: Config; exclusion: Exclusion }) {
-  const rules = readRules(config.settings);
   const withoutHome = homeRemover(config.env.HOME || process.getBuiltinModule("node:os").homedir());
   const machine = ownMachine(config.settings.share ?? {});
-  const { hasText } = exclusion;
   const { participants, timezone = systemTimezone() } = config.settings;
   const context = { firstIndex: 0, participants, timezone };
   return (store: Store, session: LocalSession) => {
-    const redacted = sessionCleaner(session.file, rules);
+    const redacted = sessionCleaner(session.file, exclusion);
     const withoutRoot = rootRemover(projectDirectories(session.cwd)[0] ?? session.cwd);
-    const sending: Sending = { clean: (text) => withoutHome(withoutRoot(redacted(text))), hasText };
+    const sent = <T>(value: T) => mapTexts(redacted(value), (text) => withoutHome(withoutRoot(text)));
     const stored = readExchanges(store, session.number);
-    const exchanges = stored.flatMap((each) => toOutgoing(each, { sending, rules: exclusion, context }));
+    const kept = stored.flatMap((each) => withoutExcluded(each, { exclusion, context }));
+    const exchanges = sent(kept).flatMap(toOutgoing);
+    const folder = folderInProject(session.cwd) ?? "";
     const row = {
       agent: session.agent,
       id: session.id,
@@ -79,37 +73,51 @@ export function outgoing({ config, exclusion }: { config: Config; exclusion: Exc
       audience: session.audience,
       project: session.project,
       parent_id: session.parentId ?? null,
-      folder: shownText(folderInProject(session.cwd), sending) ?? "".slice(0, FOLDER_MAX).toWellFormed(),
+      folder: exclusion.hasText(folder) ? "" : sent(folder).slice(0, FOLDER_MAX).toWellFormed(),
       started_at: session.startedAt ?? null,
       updated_at: session.updatedAt,
       lines: stored.flatMap(({ rows }) => rows).findLast(({ who }) => who !== "tool")?.line ?? 0,
       chunks: exchanges.reduce((sum, { chunks }) => sum + chunks, 0),
-      ...readDerived(session, config, sending),
+      ...withinLimits(sent(readDerived(session, config, exclusion))),
     } satisfies Record<keyof typeof SENT_COLUMNS, unknown>;
     return { session, row, exchanges };
   };
 }
 
 /** Reads what was made of a session: its name, what a model or a rule said of it, its observations. */
-function readDerived({ hostId: id, agent, ...session }: LocalSession, config: Config, sending: Sending) {
-  const { clean, hasText } = sending;
-  const { meta } = readMeta(metaFile(config.paths, { id, agent }));
-  const text = (given: string) => withinBytes(shownText(given, sending) ?? "", TEXT_MAX);
-  const line = (given: string) => (shownText(given, sending) ?? "").slice(0, NAME_MAX).toWellFormed();
-  const { records } = readLedgerFile(ledgerFile(config.paths, id));
+function readDerived(
+  { hostId: id, agent, ...session }: LocalSession,
+  { paths }: Config,
+  { hasText }: Exclusion,
+) {
+  const { meta } = readMeta(metaFile(paths, { id, agent }));
+  const { records } = readLedgerFile(ledgerFile(paths, id));
   // a character is at most four bytes
   const observations = renderObservations(records, { maxChars: DOCUMENT_MAX_BYTES / 4 });
-  const lines = observations?.split("\n").filter((line) => !hasText(line));
+  const shown = (text: string) => (hasText(text) ? "" : text);
   return {
-    name: line(meta?.name ?? session.name ?? "") || null,
+    name: shown(meta?.name ?? session.name ?? ""),
+    meta: meta && {
+      description: shown(meta.description),
+      summary: shown(meta.summary),
+      tags: meta.tags.filter((tag) => !hasText(tag)),
+    },
+    observations: observations?.split("\n").filter((line) => !hasText(line)),
+  };
+}
+
+function withinLimits({ name, meta, observations }: ReturnType<typeof readDerived>) {
+  const line = (given: string) => given.slice(0, NAME_MAX).toWellFormed();
+  return {
+    name: line(name) || null,
     meta: meta
       ? {
-          description: text(meta.description),
-          summary: text(meta.summary),
+          description: withinBytes(meta.description, TEXT_MAX),
+          summary: withinBytes(meta.summary, TEXT_MAX),
           tags: meta.tags.flatMap((tag) => line(tag) || []).slice(0, TEXTS_MAX),
         }
       : null,
-    observations: lines ? withinBytes(lines.map(clean).join("\n"), DOCUMENT_MAX_BYTES) : null,
+    observations: observations ? withinBytes(observations.join("\n"), DOCUMENT_MAX_BYTES) : null,
   };
 }
 
@@ -127,23 +135,23 @@ function withinBytes(text: string, max: number): string {
   return cut;
 }
 
-interface OutgoingContext {
-  sending: Sending;
-  rules: Pick<Exclusion, "hasPatterns" | "hasText">;
-  context: ChunkContext;
-}
+type KeptExchange = Pick<StoredExchange, "line" | "nth" | "topics"> & { rows: readonly Row[] };
 
-/** Converts an exchange, to several where it is too long for one; to none where nothing is left that was said. */
-function toOutgoing(
-  { line, nth, topics, ...stored }: StoredExchange,
-  { sending, rules, context }: OutgoingContext,
-): OutgoingExchange[] {
-  const kept = withoutTexts(stored.rows, sending.hasText);
+/** Returns an exchange without the rows that config.json keeps out; none where nothing is left that was said. */
+function withoutExcluded(
+  exchange: StoredExchange,
+  { exclusion: rules, context }: { exclusion: Exclusion; context: ChunkContext },
+): KeptExchange[] {
+  const kept = withoutTexts(exchange.rows, rules.hasText);
   // a pattern may reach over several rows
   const rows = rules.hasPatterns ? deriveExchange(kept, { ...context, rules }).rows : kept;
-  if (rows.every(({ who }) => who === "tool")) return [];
-  const given = topics.map((tags) => tags?.slice(0, TEXTS_MAX).map(sending.clean) ?? null);
-  const parts = partsWithin(rows.map((row) => toShared(row, sending)));
+  return rows.every(({ who }) => who === "tool") ? [] : [{ ...exchange, rows }];
+}
+
+/** Converts a redacted exchange, to several where it is too long for one. */
+function toOutgoing({ line, nth, topics, rows }: KeptExchange): OutgoingExchange[] {
+  const given = topics.map((tags) => tags?.slice(0, TEXTS_MAX) ?? null);
+  const parts = partsWithin(rows.map(toShared));
   return parts.map((part, i) => {
     const place = i === 0 ? { line, nth } : { line: part[0]?.line ?? line, nth: part[0]?.nth ?? nth };
     const sent = {
@@ -165,29 +173,23 @@ function partsWithin(rows: readonly Row[]): Row[][] {
 }
 
 /** Returns a row as it is sent. */
-function toShared(row: Row, sending: Sending): Row {
-  if (row.who === "tool") return toSharedCall(row, sending);
+function toShared(row: Row): Row {
+  if (row.who === "tool") return toSharedCall(row);
   const { line, nth, at, who, text } = row;
-  return { line, nth, at, who, text: withinBytes(sending.clean(text), ROWS_MAX_BYTES) };
+  return { line, nth, at, who, text: withinBytes(text, ROWS_MAX_BYTES) };
 }
 
-function toSharedCall(deed: Done, { clean }: Sending): Done {
-  const { line, nth, at, who, resultLine, kind, outcome } = deed;
+function toSharedCall(deed: Done): Done {
+  const { line, nth, at, who, resultLine, kind, tool, outcome, result } = deed;
   const isFile = isOfFiles(deed);
-  const placed = (path: string) => withoutFolders(clean(path));
   const files = isFile ? [deed.target, ...deed.paths].filter((path) => path.startsWith("/")) : [];
-  // the arguments repeat the path
-  const input = files.reduce((text, path) => text.replaceAll(path, placed(path)), deed.input);
   return {
-    ...{ line, nth, at, who },
-    resultLine,
-    kind,
-    tool: clean(deed.tool),
-    target: isFile ? placed(deed.target) : clean(deed.target),
-    paths: deed.paths.map(placed),
-    input: clean(input),
-    outcome,
-    result: clean(deed.result),
+    ...{ line, nth, at, who, resultLine, kind, tool },
+    target: isFile ? withoutFolders(deed.target) : deed.target,
+    paths: deed.paths.map(withoutFolders),
+    // the arguments repeat the path
+    input: files.reduce((text, path) => text.replaceAll(path, withoutFolders(path)), deed.input),
+    ...{ outcome, result },
   };
 }
 

@@ -76,6 +76,11 @@ export function ownRules(): Rules {
   return own;
 }
 
+/** Returns whether a name holds no secret, so that a file of ours may have it. */
+export function isPlainName(name: string): boolean {
+  return ownRules().clean(name) === name;
+}
+
 /** The facts about a session that decide whether it is excluded: a subagent stays out with its parent. */
 export type Excludable = Pick<Session, "id" | "name" | "cwd" | "project" | "parentId">;
 

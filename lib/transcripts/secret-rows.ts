@@ -10,7 +10,7 @@
 import { appendFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { ensureDirectory, readIfExists, statPath } from "../base/files.ts";
-import { parseRecord } from "../base/json.ts";
+import { mapTexts, parseRecord } from "../base/json.ts";
 import { escapePattern, shortHash } from "../base/text.ts";
 import type { Entry, ToolCall } from "../hosts/session.ts";
 import { isHex, isStandIn, isUuid } from "../redact/looks.ts";
@@ -30,8 +30,8 @@ const UNKEPT = /^(?:code|pin|card|mnemonic|private-key|url-user|cookie|password-
 
 /** The secrets of one transcript. */
 export interface SecretMemory {
-  /** Redacts a text of the rows that begin at these bytes. */
-  clean(text: string, place: { rows: readonly number[]; taken?: Taken | undefined }): string;
+  /** Redacts the texts of the rows that begin at these bytes. */
+  clean<T>(value: T, place: { rows: readonly number[]; taken?: Taken | undefined }): T;
   /** Returns what was first met since this was last asked. */
   takeNew(): string[];
   /** Notes the rows that announce secrets, for whoever reads the session next. */
@@ -39,9 +39,7 @@ export interface SecretMemory {
 }
 
 interface SecretSource {
-  clean: Redactor;
-  /** The file of noted rows. */
-  noted?: string | undefined;
+  rules: Pick<Rules, "clean" | "noted">;
   /** Reads the entries of the row at a byte offset, with inputs and results. */
   entriesAt?(offset: number): readonly Entry[];
   /** True if the transcript is another than the one whose rows were noted. @default {false} */
@@ -51,7 +49,7 @@ interface SecretSource {
 /** Returns the memory of a transcript, which reads the noted rows when a text is first asked for. */
 export function secretMemory(
   file: string,
-  { clean, noted, entriesAt, isAnew = false }: SecretSource,
+  { rules: { clean, noted }, entriesAt, isAnew = false }: SecretSource,
 ): SecretMemory {
   const key = shortHash(basename(file).split(".", 1)[0] ?? file).toString(36);
   const kinds = new Map<string, string>();
@@ -78,18 +76,16 @@ export function secretMemory(
       rows.add(offset);
       for (const entry of entriesAt?.(offset) ?? []) {
         const { text, patch, tool } = entry;
-        for (const each of [text, patch, tool?.target, tool?.input, tool?.json, printed(entry)?.text])
-          if (each !== undefined) clean(each, noting([offset]));
+        clean([text, patch, tool?.target, tool?.input, tool?.json, printed(entry)?.text], noting([offset]));
       }
     }
     fresh = [];
     unkept = isAnew;
   };
   return {
-    clean(text, { rows: places, taken }) {
+    clean(value, { rows: places, taken }) {
       if (!isLoaded) load();
-      const cleaned = clean(text, noting(places, taken));
-      return kinds.size === 0 ? cleaned : replaceValues(cleaned, kinds);
+      return replaceValues(clean(value, noting(places, taken)), kinds);
     },
     takeNew() {
       const values = fresh;
@@ -133,11 +129,12 @@ export function cleanEntries(
   return (raw, isForgotten) => {
     const withoutKey = inTurn(raw.text);
     if (!isShown(raw, isForgotten)) return undefined;
-    const clean: Clean = (text, taken) => memory.clean(withoutKey(text), { rows: [raw.offset], taken });
+    const rows = [raw.offset];
+    const redact: Redactor = (value, taken) => memory.clean(mapTexts(value, withoutKey), { rows, taken });
     const output = printed(raw);
     const judged = output && memory.clean(output.text, output);
     const isSecret = output && judged && lastLine(judged) !== lastLine(output.text);
-    return cleanEntry(isSecret ? { ...raw, text: lastLine(judged) } : raw, clean);
+    return redactEntry(isSecret ? { ...raw, text: lastLine(judged) } : raw, redact);
   };
 }
 
@@ -156,34 +153,24 @@ function asItIs(text: string): string {
   return text;
 }
 
-type Clean = (text: string, taken?: Taken) => string;
-
 /** Returns an entry with its texts redacted. Named one by one: what a format adds to a raw entry is not redacted. */
-function cleanEntry(raw: Entry, clean: Clean): Entry {
-  const { line, nth, offset, end, id, kind, typed, at, callId, contextTokens, isError, state, patch } = raw;
-  const topics = raw.topics?.map((given) => given?.map((topic) => clean(topic)) ?? null);
-  const tool = raw.tool && cleanCall(raw.tool, clean);
-  const text = tool ? `${tool.name} ${tool.target}`.trim() : clean(raw.text);
+function redactEntry(raw: Entry, redact: Redactor): Entry {
+  const { line, nth, offset, end, id, kind, typed, at, callId, contextTokens, isError, state } = raw;
+  const tool = raw.tool && redactCall(raw.tool, redact);
+  const text = tool ? `${tool.name} ${tool.target}`.trim() : raw.text;
   return {
-    ...{ line, nth, offset, end, id, kind, typed, text, at, callId, contextTokens, isError, state, topics },
-    patch: patch === undefined ? undefined : clean(patch),
-    ...(tool && { tool }),
-    ...(raw.edit && { edit: cleanCall(raw.edit, clean) }),
+    ...{ line, nth, offset, end, id, kind, typed, at, callId, contextTokens, isError, state },
+    ...redact({ text: tool ? "" : text, patch: raw.patch, topics: raw.topics }),
+    ...(tool && { text, tool }),
+    ...(raw.edit && { edit: redactCall(raw.edit, redact) }),
   };
 }
 
-function cleanCall({ name, target: named, action, paths, input, json }: ToolCall, judge: Clean): ToolCall {
+function redactCall({ json, action, name, target, paths, input }: ToolCall, redact: Redactor): ToolCall {
   const secrets = new Map<string, string>();
-  if (json !== undefined) judge(json, (value, kind) => secrets.set(value, kind));
+  if (json !== undefined) redact(json, (value, kind) => secrets.set(value, kind));
   // what its name makes a secret is one in the text without the name
-  const clean = (text: string) => replaceValues(judge(text), secrets);
-  const target = clean(named);
-  // Paths and the input of short commands are mostly the target itself.
-  const cleaned = (text: string) => (text === named ? target : clean(text));
-  return {
-    ...{ name: clean(name), target, action, paths: paths.map(cleaned) },
-    input: input === undefined ? undefined : cleaned(input),
-  };
+  return { action, ...replaceValues(redact({ name, target, paths, input }), secrets) };
 }
 
 /** The most commands that are held until their output comes. */
@@ -222,19 +209,17 @@ function isKept(value: string, kind: string): boolean {
   return /\p{L}/u.test(value) && /[0-9]|[^\p{L}\p{N}_.:/|-]/u.test(value);
 }
 
-/** Replaces values where they stand by themselves, by the mark of their kind. */
-function replaceValues(text: string, kinds: ReadonlyMap<string, string>): string {
-  let result = text;
-  for (const [value, kind] of kinds) {
-    if (!result.includes(value)) continue;
-    const source = escapePattern(value);
-    const [before, after] = [
-      /^\w/.test(value) ? "(?<![A-Za-z0-9])" : "",
-      /\w$/.test(value) ? "(?![A-Za-z0-9])" : "",
-    ];
-    result = result.replace(new RegExp(before + source + after, "g"), `[redacted:${kind}]`);
-  }
-  return result;
+/** Replaces secrets in the texts of a value, where they stand by themselves, by the mark of their kind. */
+function replaceValues<T>(value: T, kinds: ReadonlyMap<string, string>): T {
+  if (kinds.size === 0) return value;
+  return mapTexts(value, (text) => [...kinds].reduce(replaceSecret, text));
+}
+
+function replaceSecret(text: string, [secret, kind]: [secret: string, kind: string]): string {
+  if (!text.includes(secret)) return text;
+  const before = /^\w/.test(secret) ? "(?<![A-Za-z0-9])" : "";
+  const after = /\w$/.test(secret) ? "(?![A-Za-z0-9])" : "";
+  return text.replace(new RegExp(before + escapePattern(secret) + after, "g"), `[redacted:${kind}]`);
 }
 
 let known: { file: string; state: string; rows: ReadonlyMap<string, readonly number[]> } | undefined;

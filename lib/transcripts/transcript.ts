@@ -73,7 +73,7 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
     const known = hasStates ? new Set(before().map(stateKey)) : undefined;
     const isForgotten = forgottenRows(head.agent, rules);
     const checked = callCheck(head, results, before);
-    const clean = isBare
+    const shown = isBare
       ? bareEntries(rules)
       : cleanEntries(rules, memory ?? secretsIn(file, { rules, head }));
     const lines = linesWithEntries(file, descriptor, { head, results: results !== false, from: progress });
@@ -84,7 +84,7 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
         const isOut = isForgotten(raw);
         if (isOut) onForgotten?.(raw);
         const counted = known?.has(stateKey(raw)) ? undefined : checked(raw);
-        const entry = counted && clean(counted, isOut);
+        const entry = counted && shown(counted, isOut);
         if (entry) yield entry;
       }
       // Together: whoever keeps both while a line is taken would count its damage again on the way back.
@@ -112,13 +112,7 @@ interface MemoryOptions {
 
 /** Returns what is known of a transcript's secrets. */
 export function secretsIn(file: string, { rules, head, isAnew }: MemoryOptions): SecretMemory {
-  const { clean, noted } = rules;
-  return secretMemory(file, {
-    clean,
-    noted,
-    entriesAt: (offset) => entriesAt(file, offset, head),
-    isAnew,
-  });
+  return secretMemory(file, { rules, entriesAt: (offset) => entriesAt(file, offset, head), isAnew });
 }
 
 /** Reads the entries of the row at a byte offset; none where the host has deleted it. */
@@ -132,11 +126,10 @@ function entriesAt(file: string, offset: number, head = readHead(file)) {
   });
 }
 
-/** Returns what redacts texts about a session: by the rules, and without what its rows announce as secrets. */
-export function sessionCleaner(file: string | undefined, rules: Rules): (text: string) => string {
-  if (!file) return (text) => rules.clean(text);
+/** Returns what redacts values about a session: by the rules, and without what its rows announce as secrets. */
+export function sessionCleaner(file: string, rules: Rules): <T>(value: T) => T {
   const memory = secretsIn(file, { rules });
-  return (text) => memory.clean(text, { rows: [] });
+  return (value) => memory.clean(value, { rows: [] });
 }
 
 /** Returns an entry's key among all sessions: beside a short id, which hosts give again, its time and text stand. */
