@@ -160,16 +160,12 @@ const SAYS_FAILED = new RegExp(
 /** Longer lines are data. */
 const LINE_MAX = 160;
 const COUNT = /\b(\d+) (\p{L}+)/gu;
-/** The counts of test runners: failures, runs or passes, and others. */
-const FAILURES = /^(?:fail(?:ed|s|ures?|ing)?|errors?|errored|problems?)$/i;
-const RUNS =
-  /^(?:pass(?:ed|es|ing)?|succeeded|tests?|doctests?|examples?|specs?|scenarios?|assertions?|total)$/i;
-const OTHERS =
-  /^(?:warnings?|files?|skip(?:ped|s)?|pending|todo|ignored|measured|filtered|deselected|xfailed|xpassed|suites?|informations?|suggestions?|snapshots?|expect|modules?|issues?|cancelled|flaky)$/i;
-/** The other words on a line of counts. */
-const BESIDE =
-  /\b(?:\d[\d.,]*\s?(?:ms|s|sec|seconds?|m|min)?|tests?|test (?:suites|files|result)|results?|found|summary|ok|failed|passed|finished|done|out|in|and|of|across|ran|run|total|with|time|duration|expect|calls)\b/gi;
-const TITLE = /^\W*(?:found|tests?|test (?:suites|files|result)|summary|results?)\b/i;
+const FAILURES = /^(?:fail|error|problem)/i;
+const RUNS = /^(?:pass|succeeded|tests?$|doctest|example|spec|scenario|assertion|total)/i;
+/** The start of a line of counts: a title, or a count. */
+const SUMMARY = /^\W*(?:(?:found|ran|tests?|test (?:suites|files|result)|summary|results?)\b|\d+ \p{L})/iu;
+/** A count with nothing beside it. */
+const ALONE = /^\W*\d+ \p{L}+\W*(?:\(.*)?$/u;
 
 interface CountedFailures {
   line: string;
@@ -180,22 +176,22 @@ interface CountedFailures {
   isSummary: boolean;
 }
 
-/** Returns what a line counts that holds counts and nothing else. */
+/** Returns what a line counts that begins with counts, or is one. */
 function findTally(raw: string): CountedFailures | undefined {
   if (raw.length > LINE_MAX || !/\d/.test(raw)) return undefined;
   const line = raw
     .replace(/^[#ℹ] (\w+) (\d+)$/, "$2 $1")
     .replace(/\b(Tests run|Failures|Errors|Skipped): (\d+)/g, "$2 $1");
-  let [failures, counts, hasRuns]: [number | undefined, number, boolean] = [undefined, 0, false];
-  const rest = line.replace(COUNT, (whole, count: string, noun: string) => {
-    if (FAILURES.test(noun)) failures = (failures ?? 0) + Number(count);
-    else if (RUNS.test(noun)) hasRuns = true;
-    else if (!OTHERS.test(noun)) return whole;
-    counts++;
-    return " ";
-  });
-  if (counts === 0 || /\p{L}/u.test(rest.replace(BESIDE, " "))) return undefined;
-  return { line, failures, hasRuns, isSummary: counts > 1 || TITLE.test(line) };
+  const counts = [...line.matchAll(COUNT)];
+  const isAlone = ALONE.test(line);
+  if (counts.length === 0 || !(isAlone || SUMMARY.test(line))) return undefined;
+  const failures = counts.filter(([, , noun = ""]) => FAILURES.test(noun)).map(([, count]) => Number(count));
+  return {
+    line,
+    failures: failures.length === 0 ? undefined : Math.max(...failures),
+    hasRuns: counts.some(([, , noun = ""]) => RUNS.test(noun)),
+    isSummary: !isAlone,
+  };
 }
 
 /** Returns how the tool itself says that it ended; undefined where it does not. */
