@@ -62,13 +62,39 @@ export function entriesBefore(
   return [...lines.drop(from.offset > 0 ? 1 : 0).flatMap(({ entries }) => entries)];
 }
 
-/** A place nearer to the end is tried first; each further one reaches back four times as far. */
+/** A place nearer to the end is tried first; each further one reaches back twice as far. */
 const REACH_BYTES = 16 * 1024;
 
 /** Yields places at which lines begin, ever further back from a byte offset, at last the file's start. */
 export function* placesBack(file: string, before: number): Generator<number> {
-  for (let reach = REACH_BYTES; reach < before; reach *= 4) yield lineAfter(file, before - reach);
+  for (let reach = REACH_BYTES; reach < before; reach *= 2) yield lineAfter(file, before - reach);
   yield 0;
+}
+
+/**
+ * Yields ever more of the entries before a byte offset, with the place where they begin; each line is read once. Lines are
+ * numbered in order, but not from 1.
+ */
+export function* entriesBack(
+  file: string,
+  { head, results, before }: Pick<LineOptions, "head" | "results"> & { before: number },
+): Generator<{ offset: number; entries: RawEntry[] }> {
+  let [end, known]: [number, RawEntry[]] = [before, []];
+  for (const offset of placesBack(file, before)) {
+    const from = { offset, line: offset };
+    const entries = withFile(file, (descriptor) => {
+      const lines = linesWithEntries(file, descriptor, { head, results, from, before: end });
+      return [...lines.filter(isWhole).flatMap((line) => line.entries)];
+    });
+    known = [...entries, ...known];
+    end = offset;
+    yield { offset, entries: known };
+  }
+}
+
+/** Returns whether a line is not half written. */
+function isWhole({ damaged, terminated }: ParsedLine): boolean {
+  return terminated || !damaged;
 }
 
 /** Returns the start of the line after a position. */
@@ -86,7 +112,7 @@ export function outermostEntries(file: string): RawEntry[] {
     if (!head) return [];
     const entriesFrom = (offset: number) =>
       linesWithEntries(file, descriptor, { head, results: false, from: { offset, line: 0 } })
-        .filter(({ damaged, terminated }) => terminated || !damaged) // half written
+        .filter(isWhole)
         .flatMap(({ entries }) => entries);
     const [first] = entriesFrom(0).take(1);
     if (!first) return [];

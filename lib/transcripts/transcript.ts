@@ -15,6 +15,7 @@ import type { Cursor, Entry, Row } from "../hosts/session.ts";
 import { CALL_LINES_MAX, callCheck, toRows } from "./calls.ts";
 import {
   countLines,
+  entriesBack,
   entriesBefore,
   lineAfter,
   linesWithEntries,
@@ -161,15 +162,18 @@ interface Wanted extends Pick<ReadOptions, "rules" | "results"> {
  * looked for in rows that are not redacted yet.
  */
 function* startsOf(file: string, wanted: Wanted): Generator<number> {
-  const { head, rules, results, isWanted, count, isOver } = wanted;
+  const { head, rules, results = false, isWanted, count, isOver } = wanted;
   const { before = statUnpacked(file)?.size ?? 0 } = wanted;
   if (count === 0) yield before;
-  const bare = { head, rules, results, isBare: true, unterminated: "accept" } as const;
-  for (const offset of placesBack(file, before)) {
-    const from = { offset, line: 0 };
-    const progress = { ...from, skipped: 0 };
-    const isBefore = () => progress.offset >= before;
-    let entries = [...readEntries(file, { ...bare, from, progress, isOver: isBefore })];
+  const reading = { head, results: results !== false, before };
+  for (const { offset, entries: all } of entriesBack(file, reading)) {
+    const isForgotten = forgottenRows(head.agent, rules);
+    const [checked, bare] = [callCheck(head, results), bareEntries(rules)];
+    let entries = all.flatMap((raw) => {
+      const isOut = isForgotten(raw);
+      const counted = checked(raw);
+      return (counted && bare(counted, isOut)) ?? [];
+    });
     // An answer is kept out by its prompt, which comes before it.
     const prompts = entries.filter(({ kind }) => kind === "user");
     const isCut = offset > 0 && (rules.hasPatterns || rules.isForgotten !== undefined);
