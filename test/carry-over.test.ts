@@ -256,7 +256,7 @@ describe("a damaged index", () => {
       ["half of it", bytes.subarray(0, Math.floor(pages / 2) * PAGE)],
       ["the schema", Buffer.from(bytes).fill(0xa5, 100, PAGE)],
     ];
-    for (let page = 1; page < pages; page += Math.ceil(pages / 6))
+    for (let page = 1; page < pages; page += Math.ceil(pages / 3))
       positions.push([`page ${page}`, Buffer.from(bytes).fill(0xa5, page * PAGE, (page + 1) * PAGE)]);
     for (const [what, damaged] of positions) {
       for (const name of readdirSync(paths.home)) if (name.startsWith(INDEX)) rmSync(join(paths.home, name));

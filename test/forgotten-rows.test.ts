@@ -15,9 +15,8 @@ import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { shortHash } from "../lib/base/text.ts";
 import { claudeAssistant, claudeState, claudeToolResult, claudeUser } from "./support/claude.ts";
-import { codexAnswer, codexCall, codexCallOutput, codexMeta, codexPrompt } from "./support/codex.ts";
 import { ours } from "./support/forget.ts";
-import { type TemporaryHome, temporaryHome, writeClaude, writeCodex, writePi } from "./support/home.ts";
+import { type TemporaryHome, temporaryHome, writeClaude, writePi } from "./support/home.ts";
 import { AGENTS, hostId, layHost } from "./support/hosts.ts";
 import { killPoints, runKilled } from "./support/kill.ts";
 import { piAssistant, piEntry, piHeader, piLinked, piUser } from "./support/pi.ts";
@@ -176,7 +175,7 @@ interface Said {
   write(id: string, rows: readonly Row[]): string;
 }
 
-const SAID: Record<"claude" | "pi" | "codex", (home: TemporaryHome) => Said> = {
+const SAID: Record<"claude" | "pi", (home: TemporaryHome) => Said> = {
   claude(home) {
     const [cwd, toolUseId] = [home.project, "toolu_1"];
     const tools = [{ id: toolUseId, name: "Bash", input: { command: `${MARK}run --once` } }];
@@ -227,28 +226,6 @@ const SAID: Record<"claude" | "pi" | "codex", (home: TemporaryHome) => Said> = {
       write: (id, rows) => idle(writePi(home, { id, rows: [piHeader({ id, cwd }), ...rows] })),
     };
   },
-  codex(home) {
-    const cwd = home.project;
-    return {
-      rows: [
-        ...codexPrompt({ at: `${AT}00Z`, text: `where does the ${MARK}asked sleep` }),
-        ...codexAnswer({ at: `${AT}01Z`, text: `The ${MARK}answered sleeps in the tree` }),
-        codexCall({
-          at: `${AT}02Z`,
-          name: "shell",
-          arguments: { command: `${MARK}run --once` },
-          callId: "call_1",
-        }),
-        codexCallOutput({ at: `${AT}03Z`, callId: "call_1", output: `error: no ${MARK}printed` }),
-      ],
-      own: [
-        ...codexPrompt({ at: LATER_AT, text: "and how do penguins walk" }),
-        ...codexAnswer({ at: LATER_AT, text: "penguins waddle" }),
-      ],
-      write: (id, rows) =>
-        idle(writeCodex(home, { id, rows: [codexMeta({ id, cwd, at: `${AT}00Z` }), ...rows] })),
-    };
-  },
 };
 
 function idle(file: string): string {
@@ -257,10 +234,10 @@ function idle(file: string): string {
 }
 
 /** Whose transcripts are gone, each possibility once. */
-const LEFT = { claude: [[], [VICTIM, FORK]], pi: [[VICTIM]], codex: [[FORK]] };
+const LEFT = { claude: [[FORK], [VICTIM, FORK]], pi: [[VICTIM]] };
 
 describe("what was forgotten stays so", () => {
-  for (const agent of ["claude", "pi", "codex"] as const)
+  for (const agent of ["claude", "pi"] as const)
     test(`in a fork of ${agent} with the same ids, in its copy and in that of the session, whatever of them is left`, async () => {
       for (const gone of LEFT[agent]) {
         using home = temporaryHome();

@@ -18,6 +18,8 @@ import { homePerTest, write } from "./support/home.ts";
 import { BUN_PATH, ROOT, runCommand } from "./support/run.ts";
 
 const home = homePerTest();
+const NODE = process.env.SESSION_MEMORY_TEST_NODE;
+if (NODE === undefined) console.error("SESSION_MEMORY_TEST_NODE is missing: the build is not tried on Node");
 const place = (folder: string) => join(home.home, ".local", folder);
 const ours = "session-memory/package/bin/session-memory";
 let [file, starter] = ["", ""];
@@ -147,12 +149,21 @@ test("npm start installs a build that needs no packages, and a plugin that leads
   const packed = await runCommand([process.execPath, "-e", packing, stage, home.root], { env });
   expect(packed.exitCode).toBe(0);
   const away = { ...home.env, npm_config_registry: "http://127.0.0.1:9", BUN_INSTALL: place("bun") };
+  const nodes = join(home.root, "nodes");
+  mkdirSync(nodes);
+  for (const program of [NODE, Bun.which("readlink")])
+    if (program) symlinkSync(program, join(nodes, basename(program)));
+  const onNode = { env: { ...env, PATH: nodes }, cwd: home.project };
   for (const [prefix, install] of [
     [place("bun"), [process.execPath, "add", "-g"]],
     [place("npm"), ["npm", "install", "-g", "--prefix", place("npm")]],
   ] as const) {
     expect((await runCommand([...install, packed.stdout], { env: away })).exitCode).toBe(0);
-    const found = await run(join(prefix, "bin", "session-memory"), "search", "any", "--json", "--quiet");
+    const command = join(prefix, "bin", "session-memory");
+    const found = await run(command, "search", "any", "--json", "--quiet");
     expect([JSON.parse(found.stdout).results, found.exitCode]).toEqual([[], 0]);
+    if (NODE === undefined) continue;
+    const health = await runCommand(["/bin/sh", command, "health", "--json"], onNode);
+    expect(JSON.parse(health.stdout).runtime).toStartWith("node ");
   }
 });

@@ -121,13 +121,15 @@ test("no hook, in the package or written by setup, is an interpreter that waits 
 /** A prompt that makes a file where a shell reads it. */
 const HOSTILE = "please explain $(touch $HOME/PWNED) and `touch $HOME/PWNED` to me";
 
-/** How hosts tell a hook where the plugin lies, and a place whose name that way has to stand. */
+/** How hosts tell a hook where the plugin lies, each with a file of hooks, and a place whose name that way has to stand. */
 const TELLING = {
   "in a variable (Claude Code, Codex, Copilot CLI, Factory Droid)": {
+    file: "hooks/codex/hooks.json",
     folder: `it's a "clone" in $HOME`,
     start: (command: string, root: string) => ({ command, variables: { CLAUDE_PLUGIN_ROOT: root } }),
   },
   "in the command (Qwen Code, Gemini CLI)": {
+    file: "hooks/hooks.json",
     folder: "it's a clone",
     start: (command: string, root: string) => ({
       command: command.replaceAll(PLUGIN_ROOT, root),
@@ -136,36 +138,33 @@ const TELLING = {
   },
 };
 
-for (const [where, { folder, start }] of Object.entries(TELLING)) {
-  test.each(["hooks/hooks.json", "hooks/codex/hooks.json"])(
-    `%s runs nothing that a prompt says where a host drops args and names the plugin's place ${where}`,
-    async (file) => {
-      using home = temporaryHome();
-      layFixtures(home);
-      const root = join(home.root, folder);
-      symlinkSync(ROOT, root);
-      const answers = await Promise.all(
-        events(read(file)).flatMap(([event, , hooks]) =>
-          (hooks ?? []).map(async (hook) => {
-            const { command, variables } = start(hook.command, root);
-            const stdin = JSON.stringify({
-              ...{ session_id: "me", transcript_path: join(home.root, "me.jsonl"), cwd: home.project },
-              ...{ hook_event_name: event, source: "startup", trigger: "manual", reason: "clear" },
-              ...{ prompt: `@@${FIXTURES.claude.posting.id} ${HOSTILE}`, custom_instructions: HOSTILE },
-              ...{ tool_name: "Bash", tool_input: { command: HOSTILE }, tool_response: HOSTILE },
-              ...{ error: HOSTILE, last_assistant_message: HOSTILE },
-            });
-            const options = { env: { ...home.env, ...variables }, cwd: home.project, stdin };
-            return { event, ...(await runCommand(["sh", "-c", command], options)) };
-          }),
-        ),
-      );
-      expect(existsSync(join(home.home, "PWNED"))).toBe(false);
-      expect(answers.filter(({ stderr, exitCode }) => stderr !== "" || exitCode !== 0)).toEqual([]);
-      const told = answers.filter(({ stdout }) => stdout.includes("[Session References]"));
-      expect(told.map(({ event }) => event)).toEqual(["UserPromptSubmit"]);
-    },
-  );
+for (const [where, { file, folder, start }] of Object.entries(TELLING)) {
+  test(`nothing that a prompt says is run where a host drops args and names the plugin's place ${where}`, async () => {
+    using home = temporaryHome();
+    layFixtures(home);
+    const root = join(home.root, folder);
+    symlinkSync(ROOT, root);
+    const answers = await Promise.all(
+      events(read(file)).flatMap(([event, , hooks]) =>
+        (hooks ?? []).map(async (hook) => {
+          const { command, variables } = start(hook.command, root);
+          const stdin = JSON.stringify({
+            ...{ session_id: "me", transcript_path: join(home.root, "me.jsonl"), cwd: home.project },
+            ...{ hook_event_name: event, source: "startup", trigger: "manual", reason: "clear" },
+            ...{ prompt: `@@${FIXTURES.claude.posting.id} ${HOSTILE}`, custom_instructions: HOSTILE },
+            ...{ tool_name: "Bash", tool_input: { command: HOSTILE }, tool_response: HOSTILE },
+            ...{ error: HOSTILE, last_assistant_message: HOSTILE },
+          });
+          const options = { env: { ...home.env, ...variables }, cwd: home.project, stdin };
+          return { event, ...(await runCommand(["sh", "-c", command], options)) };
+        }),
+      ),
+    );
+    expect(existsSync(join(home.home, "PWNED"))).toBe(false);
+    expect(answers.filter(({ stderr, exitCode }) => stderr !== "" || exitCode !== 0)).toEqual([]);
+    const told = answers.filter(({ stdout }) => stdout.includes("[Session References]"));
+    expect(told.map(({ event }) => event)).toEqual(["UserPromptSubmit"]);
+  });
 }
 
 test("bunfig.toml, which every hook is started with, runs nothing", () => {

@@ -349,35 +349,3 @@ describe("session-memory", () => {
       ]);
   });
 });
-
-const node = process.env.SESSION_MEMORY_TEST_NODE;
-const canBuild = node !== undefined;
-if (!canBuild) console.error("SESSION_MEMORY_TEST_NODE is missing: no test of the build");
-
-test.skipIf(!canBuild)(
-  "on Node below a node_modules the build runs",
-  async () => {
-    const place = join(home.root, "node_modules", "session-memory");
-    for (const name of PACKAGE) cpSync(join(ROOT, name), join(place, name), { recursive: true });
-    symlinkSync(join(ROOT, "node_modules"), join(place, "node_modules"));
-    const build = await runCommand([process.execPath, "run", "--silent", "bundle"], {
-      env: { ...home.env, PATH: BUN_PATH },
-      cwd: place,
-    });
-    expect(build.exitCode).toBe(0);
-    for (const name of ["node_modules", "lib"]) rmSync(join(place, name), { recursive: true });
-    const nodes = join(home.root, "nodes");
-    mkdirSync(nodes);
-    symlinkSync(node ?? "", join(nodes, "node"));
-    const env = { ...home.env, PATH: nodes };
-    const run = (...args: string[]) =>
-      runCommand(["/bin/sh", join(place, "bin", "session-memory"), ...args], { env, cwd: home.project });
-    const list = await run("session-reader", "--list", "--json", "--quiet");
-    expect([JSON.parse(list.stdout), list.exitCode]).toEqual([{ sessions: [] }, 0]);
-    const health = await run("health", "--json");
-    expect(JSON.parse(health.stdout).runtime).toStartWith("node ");
-    const search = await run("search", "anything", "--json", "--quiet");
-    expect([JSON.parse(search.stdout).results, search.exitCode]).toEqual([[], 0]);
-  },
-  60_000,
-);
