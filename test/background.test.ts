@@ -1,13 +1,13 @@
 /** What follows a transcript after a turn: index, observations and name. */
 
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { appendFileSync, mkdirSync, readFileSync, utimesSync } from "node:fs";
+import { mkdirSync, readFileSync, utimesSync } from "node:fs";
 import { reads } from "../lib/hosts/lines.ts";
 import { metaFile } from "../lib/sessions/meta.ts";
-import { chain, claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
+import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { serverPerFile } from "./support/fake-openai.ts";
 import { homePerTest, writeClaude } from "./support/home.ts";
-import { jsonl, type Row, uuidFrom } from "./support/rows.ts";
+import { type Row, uuidFrom } from "./support/rows.ts";
 import { runScript } from "./support/run.ts";
 
 const home = homePerTest();
@@ -42,36 +42,6 @@ async function run(args: string[], event: string): Promise<number> {
   expect(log.filter(({ ok }) => !ok)).toEqual([]);
   return log.findLast((logged) => logged.event === event).bytesRead;
 }
-
-test("a large transcript is read whole again only once it has grown by a thousandth", async () => {
-  const context = { sessionId: ID, cwd: home.project };
-  const result = claudeToolResult({ ...context, toolUseId: "none", content: "output\n".repeat(100_000) });
-  const outputs = Array.from({ length: 25 }, () => ({ ...result }));
-  const file = writeClaude(home, { id: ID, rows: "" });
-  let parent: string | null = null;
-  const readBy = async (rows: Row[]) => {
-    const next = chain(rows, parent);
-    parent = String(next.at(-1)?.uuid);
-    appendFileSync(file, jsonl(next));
-    return await run(["--session", ID, "--file", file], "background.index");
-  };
-  const wholes = () => readFileSync(home.paths.log, "utf8").match(/background\.meta/g)?.length;
-  await readBy([...outputs, ...turn(1)]);
-  expect(wholes()).toBe(1);
-  expect(await readBy([claudeUser({ ...context, text: "and now the logout" })])).toBeLessThan(10_000_000);
-  expect(wholes()).toBe(1);
-  await readBy([{ ...result }]);
-  expect(wholes()).toBe(2);
-});
-
-test("each job is logged with what it read of transcripts itself", async () => {
-  const file = writeClaude(home, { id: ID, rows: turn(1) });
-  await run(["--session", ID, "--file", file], "background.index");
-  const rows = readFileSync(home.paths.log, "utf8").trim().split("\n");
-  const read = rows.map((row) => JSON.parse(row).bytesRead);
-  expect(read.length).toBeGreaterThan(2);
-  expect(read.reduce((sum, bytes) => sum + bytes, 0)).toBeLessThanOrEqual(reads.bytes);
-});
 
 test("a failure is logged with the host that asked for the work", async () => {
   const file = writeClaude(home, { id: ID, rows: turn(1) });

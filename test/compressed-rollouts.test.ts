@@ -75,36 +75,6 @@ describe("a compressed session", () => {
     expect(await home.ok("session-reader", "--list")).toBe(listed);
   });
 
-  test("is found and forgotten when nothing of it was indexed before", async () => {
-    using home = temporaryHome();
-    compress(write(home));
-    expect((await hits(home, "--error", "the ostrich has no feathers left"))[0].session_id).toBe(ID);
-    await home.ok("forget", ID, "--yes");
-    expect([await hits(home, "ostrich feathers"), await home.ok("session-reader", "--list")]).toEqual([
-      [],
-      "",
-    ]);
-  });
-
-  test("goes on from its cursor once the client has unpacked it and appended", async () => {
-    using home = temporaryHome();
-    const file = write(home);
-    await embed(home);
-    compress(file);
-    await embed(home);
-    const text = rows(home);
-    unlinkSync(`${file}.zst`);
-    writeFileSync(file, text);
-    const at = "2026-03-03T14:30:00.000Z";
-    appendFileSync(
-      file,
-      jsonl(...codexPrompt({ at, text: "And the emu?" }), ...codexAnswer({ at, text: "Same." })),
-    );
-    const report = await embed(home);
-    expect([report.sessions, report.newChunks]).toEqual([1, 1]);
-    expect((await hits(home, "emu")).length).toBe(1);
-  });
-
   test("is one session while both files are there, and the plain one counts", async () => {
     using home = temporaryHome();
     const file = write(home);

@@ -14,7 +14,7 @@ import {
   codexPrompt,
 } from "./support/codex.ts";
 import { readEntries } from "./support/entries.ts";
-import { piAssistant, piHeader, piMessage, piToolResult, piUser } from "./support/pi.ts";
+import { piHeader, piMessage, piUser } from "./support/pi.ts";
 import { jsonl, type Row } from "./support/rows.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "session-memory-deeds-"));
@@ -129,28 +129,6 @@ describe("what is kept of the calls of Claude Code", () => {
 });
 
 describe("what is kept of the calls of pi", () => {
-  test("pairs calls with their results", () => {
-    const edit = { path: "src/a.ts", oldText: "one\ntwo\n}\nfour", newText: "1\ntwo\n}\nfour\nfive" };
-    const tools = [
-      { name: "bash", id: "c1", arguments: { command: "npm run check" } },
-      { name: "edit", id: "c2", arguments: edit },
-    ];
-    expect(
-      deeds(
-        piHeader(),
-        piUser({ text: "fix" }),
-        piAssistant({ tools }),
-        piToolResult({ callId: "c2", tool: "edit", text: "Successfully replaced" }),
-        piToolResult({ callId: "c1", tool: "bash", text: "error TS2322", isError: true }),
-      ).map(({ line, resultLine, kind, target, input, outcome, result }) =>
-        [line, resultLine, kind, target, input, outcome, result].join("|"),
-      ),
-    ).toEqual([
-      "3|5|command|npm run check||failed|error TS2322",
-      "3|4|edit|src/a.ts|-one\n+1\n+five|done|Successfully replaced",
-    ]);
-  });
-
   test("takes the command that the user ran from the prompt with its output", () => {
     const message = { role: "bashExecution", command: "git push", output: "rejected", exitCode: 1 };
     expect(deeds(piHeader(), piUser({ text: "x" }), piMessage({ message }))).toEqual([

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { type Activity, renderDigest } from "../lib/activity/digest.ts";
 
 function activity(name: string, fields: Partial<Activity> = {}): Activity {
@@ -68,52 +68,4 @@ test("renderDigest() never exceeds its limit nor cuts a line, whatever the limit
       expect({ line, isKnown }).toEqual({ line, isKnown: true });
     }
   }
-});
-
-describe("renderDigest() says each thing once", () => {
-  const lines = (activities: Activity[]) => renderDigest(activities, { maxChars: 500 })?.split("\n").slice(1);
-
-  test("equal lines are one, and a name is not followed by the same words", () => {
-    expect(
-      lines([
-        activity("nightly", { id: "1", firstUser: "check the links", ran: 1 }),
-        activity("nightly", { id: "2", firstUser: "check the links", ran: 1 }),
-        activity("Deploy the shop", { firstUser: "deploy the shop.", ran: 2 }),
-        activity("Deploy the shop", { id: "3", firstUser: "Deploy the shop, then the docs" }),
-        activity("deploy", { id: "4", firstUser: "deployment is broken" }),
-      ]),
-    ).toEqual([
-      '- 2 sessions: "check the links" -> each ran 1 command',
-      '- "Deploy the shop" (3m ago, 2 messages) -> ran 2 commands',
-      '- "Deploy the shop" (3m ago, 2 messages): "…, then the docs"',
-      '- deploy (3m ago, 2 messages): "deployment is broken"',
-    ]);
-  });
-
-  test("a session named by its first words and their place is called by those words, once", () => {
-    const name = (words: string) => `"${words}" in shop on 2026-11-23`;
-    expect(
-      lines([
-        activity(name("what is going on in this"), { firstUser: "What is going on in this project?" }),
-        activity(name("deploy it again, as in the…"), { firstUser: "Deploy it again, as in the last one" }),
-        activity(name("is it up"), { firstUser: "and now?", ran: 1 }),
-        activity('"strict" mode in tsconfig', { firstUser: "strict mode, please" }),
-      ]),
-    ).toEqual([
-      '- "What is going on in this project?" (3m ago, 2 messages)',
-      '- "Deploy it again, as in the last one" (3m ago, 2 messages)',
-      `- "'is it up' in shop on 2026-11-23" (3m ago, 2 messages): "and now?" -> ran 1 command`,
-      `- "'strict' mode in tsconfig" (3m ago, 2 messages): "strict mode, please"`,
-    ]);
-  });
-
-  test("what is left out says how many of it edited files here", () => {
-    const many = Array.from({ length: 30 }, (_, i) =>
-      activity(`s${i}`, { firstUser: `question ${i} `.repeat(5), edited: i % 10 === 9 ? ["x.ts"] : [] }),
-    );
-    expect(lines(many)?.at(-1)).toMatch(/^- \+\d+ more sessions, 3 of which edited files here$/);
-    expect(lines(many.map((one) => ({ ...one, edited: ["x.ts"] })))?.at(-1)).toMatch(
-      /^- \+\d+ more sessions, all of which edited files here$/,
-    );
-  });
 });

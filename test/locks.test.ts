@@ -69,21 +69,6 @@ test("the lock of a process that was killed is taken over at once", async () => 
   expect(isFree(path)).toBe(true);
 });
 
-test.if(process.platform === "linux")(
-  "a process that ended and was not waited for holds nothing",
-  async () => {
-    const path = lockPath();
-    const parent = Bun.spawn(["sh", "-c", "sleep 0.3 & echo $!; exec sleep 20"], { stdout: "pipe" });
-    const { value } = await parent.stdout.getReader().read();
-    const pid = Number(new TextDecoder().decode(value));
-    while (!readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z ")) await Bun.sleep(5);
-    plant(path, { started: "1" }, pid);
-    expect(isFree(path)).toBe(true);
-    parent.kill();
-    await parent.exited;
-  },
-);
-
 test("a process id that was given to another process since is told by its start", () => {
   const path = lockPath();
   plant(path, { started: "1" });

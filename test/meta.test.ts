@@ -3,7 +3,6 @@ import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "no
 import { join } from "node:path";
 import { resolvePaths } from "../lib/config/config.ts";
 import { metaFile, readMeta, type SessionMeta, writeMeta } from "../lib/sessions/meta.ts";
-import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import {
   homePerTest,
   temporaryHome,
@@ -52,30 +51,6 @@ test.each([
   writeFileSync(file, typeof value === "string" ? value : JSON.stringify(value));
   const problem = typeof value === "string" ? "it is not JSON" : "it is not a session's meta";
   expect(readMeta(file)).toEqual({ meta: undefined, problem });
-});
-
-test("sessions whose ids are alike in 200 characters keep a name, a page and observations each", async () => {
-  using home = temporaryHome();
-  const ids = ["one", "two"].map((end) => `${"a".repeat(210)}-${end}`);
-  for (const id of ids) {
-    const of = { sessionId: id, cwd: home.project };
-    const rows = [
-      claudeUser({ ...of, text: `Never touch the ${id.slice(-3)} folder.` }),
-      ...claudeAssistant({ ...of, text: "done" }),
-    ];
-    writeClaude(home, { id, rows });
-  }
-  await home.ok("index-meta", "--all");
-  const out = join(home.root, "pages");
-  await home.ok("report", "--all", "--out", out);
-  expect(readdirSync(out).filter((name) => name.startsWith("a")).length).toBe(2);
-  const { sessions } = await home.json("session-reader", "--list");
-  for (const id of ids) {
-    const { name } = sessions.find((session: { id: string }) => session.id === id);
-    expect(name).toContain(`touch the ${id.slice(-3)} folder`);
-    const rendered = await home.ok("observe-compact", id, "--observe", "--render");
-    expect(rendered.match(/touch the (\w+) folder/g)).toEqual([`touch the ${id.slice(-3)} folder`]);
-  }
 });
 
 test("an id leads out of no folder", () => {

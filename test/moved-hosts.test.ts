@@ -155,27 +155,6 @@ test("no host whose home was copied is named, unless it wrote in another form si
   expect((await findings(home)).sort()).toEqual(lines.sort());
 });
 
-test("no host is named for what it writes beside a session that is read", async () => {
-  const claude = HOSTS.find(({ agent }) => agent === "claude") as Host;
-  writeOld(home, claude, 71);
-  const [session = ""] = layHost(home, "claude", "zebra", { cwd: home.project, at: daysAgo(71) });
-  write(join(session.replace(/\.jsonl$/, ""), "custom-title.json"), JSON.stringify({ title: "newts" }));
-  expect(await findings(home)).toEqual([]);
-});
-
-test("sessions of a database that are excluded are no sign that its host moved", async () => {
-  home.configure({ exclude: { projects: [home.project] } });
-  const [file = ""] = layHost(home, "opencode", "zebra", { cwd: home.project, at: daysAgo(0) });
-  utimesSync(file, new Date(), new Date());
-  expect(await findings(home)).toEqual([]);
-  home.configure({});
-  using db = new Database(file);
-  db.run("ALTER TABLE session RENAME TO session_next");
-  expect(await findings(home)).toEqual([
-    expect.stringMatching(/^warning: opencode wrote \ds ago, no session of it is read: /),
-  ]);
-});
-
 test("Cursor that keeps its chats in databases is named with one of them", async () => {
   const cursor = HOSTS.find(({ agent }) => agent === "cursor") as Host;
   writeOld(home, cursor, 71);

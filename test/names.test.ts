@@ -88,12 +88,6 @@ function info(name: string): Row {
   return piEntry("session_info", { name }, {});
 }
 
-test("hostTitle() does not try thousands of hostile summaries", () => {
-  const rows = Array.from({ length: 2000 }, () => summary("x", "a"));
-  const file = writeClaude(home, { rows: [PROMPT, summary("Cookies", uuidFrom("prompt")), ...rows] });
-  expect(hostTitle(session(file))).toBeUndefined();
-});
-
 test("findName() takes Volute's name, else the meta file's, else the host's", () => {
   const titled = session(writeClaude(home, { rows: [PROMPT, ai("Title")] }));
   expect(findName(titled, home.paths)).toBe("Title");

@@ -74,14 +74,3 @@ test("shows an output by the line that it had, with its call, and no line behind
   expect(await read("--line", "47", "--around", "0")).toEqual([`L44 ${time(7)} [Bash bun test]`]);
   expect((await home.run("session-reader", "birds", "--line", "48")).stderr).toContain("has fewer lines");
 });
-
-test("is found where its rows say that they are", async () => {
-  lay();
-  const lines = async (...args: string[]) => {
-    const { results } = await home.json("search", ...args);
-    return results.flatMap(({ lines }: { lines: { line: number }[] }) => lines.map(({ line }) => line));
-  };
-  expect(await lines("what does the egret stir")).toEqual([40, 41]);
-  expect(await lines("what does the egret stir", "--topic", "wading birds")).toEqual([40, 41]);
-  expect(await home.ok("search", "--error", "1 fail: it waits")).toContain("birds:5");
-});

@@ -54,17 +54,3 @@ test("a citation of no line or of no words leaves the answer, with less confiden
   ]);
   expect(server.chats().length).toBe(1);
 });
-
-test.each([
-  ["query-session", "which hash?"],
-  ["index-meta", "--force"],
-  ["observe-compact", "--observe"],
-])("a spent budget is called so by %s", async (name, word) => {
-  const [model, price] = ["tiny", { input: 1, output: 1 }];
-  const llm = { baseUrl: "http://127.0.0.2:9", apiKeyEnv: "KEY", model, prices: { tiny: price } };
-  home.configure({ llm: { ...llm, dailyBudgetUsd: 0 } });
-  const id = uuidFrom("asked");
-  writeClaude(home, { id, rows: [claudeUser({ text: "we hash with argon2", cwd: home.project })] });
-  const { stderr } = await home.run(name, id, word);
-  expect(stderr).toMatch(/^error: BUDGET_EXCEEDED: .+\nhint: .*dailyBudgetUsd/m);
-});

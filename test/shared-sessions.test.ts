@@ -99,19 +99,6 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
     expect(await bob.ok("handoff", `alice@desk:${ID}`)).toContain("why are refunds booked twice");
   });
 
-  test("is meant by its name before an own session that only mentions it", async () => {
-    const own = { sessionId: uuid(40), cwd: bob.project };
-    const title = { type: "custom-title", customTitle: "double refunds once more", sessionId: own.sessionId };
-    const file = writeClaude(bob, {
-      id: own.sessionId,
-      rows: [claudeUser({ ...own, text: "look at it again" }), title],
-    });
-    expect(await read("refunds once")).toContain("look at it again");
-    expect(plain(await read("double refunds"))).toEqual(WHOLE);
-    expect(await bob.ok("session-reference", '@@"double refunds"')).toContain("Refunds were booked twice");
-    rmSync(file);
-  });
-
   test("is described in a prompt under its reference as it is printed, with how to ask more", async () => {
     for (const written of [`@@alice@desk:${ID.slice(0, 12)}`, `@@${ID}`]) {
       const lines = (await bob.ok("session-reference", `go on with ${written}, please`))

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, linkSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { hostname, tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { tryLock } from "../lib/base/locks.ts";
+import { linkSync, mkdtempSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { copyTable, openVersioned } from "../lib/store/carry-over.ts";
 import { openDatabase, openScratch, type SqlDatabase } from "../lib/store/sqlite.ts";
 import { openStore } from "../lib/store/store.ts";
@@ -85,19 +84,5 @@ describe("openVersioned()", () => {
     openDatabase(path).exec("PRAGMA user_version = 1");
     openVersioned(path, { ...tables, carry: (from, to) => copyTable("t", from, to) }).close();
     expect([path, old].map((file) => valuesIn(openDatabase(file)))).toEqual([[{ x: "old" }], [{ x: "old" }]]);
-  });
-
-  test("puts no log beside a file that another process is replacing, and takes over from one that was killed", () => {
-    const path = withValue(join(folder(), "memory.db"), "old");
-    const lock = `${path}.carry.lock`;
-    openDatabase(path).exec("PRAGMA wal_checkpoint(TRUNCATE)");
-    for (const part of ["-wal", "-shm"]) rmSync(path + part, { force: true });
-    const release = tryLock(lock);
-    expect(() => openVersioned(path, tables)).toThrow("another process is carrying it over");
-    expect(readdirSync(dirname(path)).sort()).toEqual(["memory.db", "memory.db.carry.lock"]);
-    release?.();
-    writeFileSync(lock, `4194304 ${JSON.stringify({ host: hostname(), started: "1" })}`);
-    expect(valuesIn(openVersioned(path, { ...tables, carry: () => false }))).toEqual([{ x: "old" }]);
-    expect(existsSync(lock)).toBe(false);
   });
 });

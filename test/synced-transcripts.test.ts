@@ -1,24 +1,7 @@
 /** Names of transcripts and of repositories. What is found of other machines: golden/synced-transcripts.txt. */
 
 import { describe, expect, test } from "bun:test";
-import { linesName } from "../lib/hosts/names.ts";
 import { normalizeRemote } from "../lib/sessions/project.ts";
-
-const OWN = "11111111-1111-4111-8111-111111111111";
-
-describe("linesName", () => {
-  test.each([
-    `${OWN}.jsonl`,
-    "agent-a1b2c3d.jsonl",
-    "agent-acompact-fffbd0.jsonl",
-    `2026-02-03T14-30-00-000Z_${OWN}.jsonl`,
-    "2026-02-03T14-30-00-000Z_merge-conflict-2.jsonl",
-    `rollout-2026-02-03T14-30-00-${OWN}.jsonl`,
-    "discord.jsonl",
-  ])("takes %s for a session", (name) => {
-    expect(linesName(name)).toBe(name);
-  });
-});
 
 describe("normalizeRemote", () => {
   test.each([

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
-import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { claudeAssistant, claudeUser } from "./support/claude.ts";
+import { claudeUser } from "./support/claude.ts";
 import { homePerTest, type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
-import { jsonl, secondsAgo, uuidFrom } from "./support/rows.ts";
+import { secondsAgo, uuidFrom } from "./support/rows.ts";
 import { ROOT, runCommand, runScript, scriptPath } from "./support/run.ts";
 
 const home = homePerTest();
@@ -128,43 +128,6 @@ function loadedFrom(file: string): string[] {
     .map((path) => path.replace(`${ROOT}/`, ""))
     .sort();
 }
-
-/** Where `require.cache` has what a process loaded. */
-const LIST_LOADED = `process.on("exit", () => {
-  const isOurs = (file) => file.startsWith(${JSON.stringify(`${ROOT}/`)}) && !file.includes("node_modules");
-  require("node:fs").writeFileSync(process.env.LOADED, Object.keys(require.cache).filter(isOurs).join("\\n"));
-});`;
-
-test.each([
-  ["of a project whose path begins with this one's", {}, "-api", []],
-  ["that config.json excludes", { exclude: { projects: ["private"] } }, "/private", []],
-  ["that has only read files so far", {}, "", [{ name: "Read", input: { file_path: "a.ts" } }]],
-])("a silent prompt looks once at a session %s", async (_, config, beside, tools) => {
-  using home = temporaryHome();
-  home.configure(config);
-  const cwd = `${home.project}${beside}`;
-  const said = tools.length > 0 ? [] : [claudeUser({ text: "not for you", at: secondsAgo(60), cwd })];
-  const file = writeClaude(home, {
-    id: OTHER,
-    cwd,
-    rows: [...said, claudeAssistant({ tools, at: secondsAgo(50), cwd })],
-  });
-  const preload = write(join(home.root, "list-loaded.cjs"), LIST_LOADED);
-  const env = { ...home.env, LOADED: join(home.root, "loaded") };
-  const loaded: number[] = [];
-  for (const __ of [1, 2, 3]) {
-    const command = [process.execPath, "--preload", preload, join(ROOT, HOOK), EVENT];
-    expect(await runCommand(command, { env, cwd: home.project, stdin: input(home) })).toEqual(SILENCE);
-    loaded.push(readFileSync(env.LOADED, "utf8").split("\n").length);
-  }
-  // the first look reads it
-  expect(loaded[0]).toBeGreaterThan(30);
-  expect(loaded.slice(1).map((count) => count < 20)).toEqual([true, true]);
-  const edit = { name: "Edit", input: { file_path: join(cwd, "b.ts") } };
-  appendFileSync(file, jsonl(claudeAssistant({ tools: [edit], at: secondsAgo(1), cwd })));
-  const { stdout } = await prompt(home);
-  expect(stdout.includes("updated b.ts")).toBe(tools.length > 0);
-});
 
 test("the hook loads no more than it takes to look", () => {
   expect(loadedFrom(HOOK)).toEqual([
