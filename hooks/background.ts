@@ -12,7 +12,6 @@ import { updateArchive } from "../lib/archive/archive.ts";
 import { updateCopies } from "../lib/archive/copies.ts";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { tryLock } from "../lib/base/locks.ts";
-import { logEvent } from "../lib/base/output.ts";
 import { ROOT } from "../lib/base/runtime.ts";
 import { type Config, expandPath, loadConfig, resolvePaths } from "../lib/config/config.ts";
 import { findHost } from "../lib/hosts/hosts.ts";
@@ -33,6 +32,7 @@ import { projectKey } from "../lib/sessions/project.ts";
 import { namedSessions, readRecord, readRecords, sessionKey } from "../lib/sessions/record.ts";
 import { listSessions, visibleSessionAt } from "../lib/sessions/sessions.ts";
 import type { Store } from "../lib/store/store.ts";
+import { log } from "./exits.ts";
 import { logFailure } from "./hook.ts";
 
 /** Hosts write rows late: the last ones of a turn may not be in the file yet. */
@@ -78,7 +78,7 @@ async function perform(job: Job, name: string, run: (job: Job) => Promise<unknow
     await run(job);
     const tookMs = Math.round(performance.now() - started);
     const detail = { session, source, tookMs, bytesRead: reads.bytes - readBefore };
-    logEvent(paths.log, { event: `background.${name}`, ok: true, ...detail });
+    log(paths.log, { event: `background.${name}`, ok: true, ...detail });
   } catch (error) {
     await logFailure(paths, `background.${name}`, error, { session, source });
   }

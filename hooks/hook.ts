@@ -62,9 +62,8 @@ export async function logFailure(
   error: unknown,
   about: { source?: string | undefined; session?: string | undefined } = {},
 ): Promise<void> {
-  const { logEvent } = await import("../lib/base/output.ts");
-  const { redact } = await import("../lib/redact/redact.ts");
-  logEvent(paths.log, { event: `hook.${hook}`, ok: false, ...about, error: redact(describeError(error)) });
+  const { log } = await import("./exits.ts");
+  log(paths.log, { event: `hook.${hook}`, ok: false, ...about, error: describeError(error) });
 }
 
 /** Reads the session that a hook is about. */

@@ -149,7 +149,7 @@ async function hears({ host }: Asked, moment: Moment): Promise<boolean> {
 }
 
 async function toModel(asked: Asked, ...texts: (string | undefined)[]): Promise<Answer> {
-  const { injection } = await import("./prompt-answer.ts");
+  const { injection } = await import("./exits.ts");
   return injection(asked, texts.filter(Boolean).join("\n\n") || undefined);
 }
 

@@ -6,11 +6,10 @@
 import type { Look } from "../lib/activity/look.ts";
 import type { ReportedFailure } from "../lib/activity/seen.ts";
 import { type JsonRecord, jsonOf, stringOf } from "../lib/base/json.ts";
-import { logEvent } from "../lib/base/output.ts";
 import { loadConfig } from "../lib/config/config.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
-import { redactor } from "../lib/redact/redact.ts";
 import type { Answer, Asked } from "./asked.ts";
+import { injection, log } from "./exits.ts";
 import { logFailure, readCommand, readSession, together } from "./hook.ts";
 
 /** Claude Code puts anything longer than 10,000 characters into a file. */
@@ -39,13 +38,13 @@ export async function tellActivity(asked: Asked, look: Look | undefined): Promis
   const reading = { paths, settings, current: look.viewer, look, deadline };
   const { text: news, problems, commit } = readUpdates(reading);
   const { text } = injection(asked, news ?? undefined);
-  for (const problem of problems) logEvent(paths.log, { event: "activity", ok: false, session, problem });
+  for (const problem of problems) log(paths.log, { event: "activity", ok: false, session, problem });
   return {
     text,
     delivered() {
       try {
         const ok = commit();
-        if (text !== undefined || !ok) logEvent(paths.log, { event: "injected", ok, session, text });
+        if (text !== undefined || !ok) log(paths.log, { event: "injected", ok, session, text });
       } catch (error) {
         void logFailure(paths, "activity", error, { session }); // the host has its answer already
       }
@@ -57,13 +56,6 @@ export async function tellActivity(asked: Asked, look: Look | undefined): Promis
 export async function tellReferences(asked: Asked, maxChars?: number): Promise<Answer> {
   const isPossible = asked.text?.includes("@@");
   return injection(asked, isPossible ? await describeReferences(asked, maxChars) : undefined);
-}
-
-/** Returns a text to inject, redacted, which is logged once delivered. */
-export function injection({ session, paths, settings }: Asked, said: string | undefined): Answer {
-  const text = said && redactor(settings.redact.extra)(said);
-  const about = { event: "injected", ok: true, session: session.id, text };
-  return { text, delivered: () => text !== undefined && logEvent(paths.log, about) };
 }
 
 async function describeReferences(asked: Asked, maxChars: number | undefined): Promise<string | undefined> {

@@ -4,7 +4,7 @@ import { updateCopies } from "./archive/copies.ts";
 import { asCalled, commandLine, type Options, parseStrictly, usageError } from "./base/command.ts";
 import { describeError, findRefusal, SessionMemoryError } from "./base/errors.ts";
 import { isDirectory, statPath, whyUnwritable } from "./base/files.ts";
-import { isTerminal, type Line, plainText, writeFully } from "./base/output.ts";
+import { isTerminal, type Line, logEvent, plainText, writeFully } from "./base/output.ts";
 import { nearestTo, truncate, unbroken } from "./base/text.ts";
 import {
   type Config,
@@ -287,7 +287,7 @@ export function time(
 let quiet = false;
 /** The command line: no message repeats much of it. */
 let typed: readonly string[] = [];
-/** Redacts everything printed: paths, ids, names, queries and messages never pass the reader. */
+/** Redacts everything printed or logged: paths, ids, names, queries and messages never pass the reader. */
 let clean = redactor([]);
 
 /** Applies config.json's redaction to what is printed, and warns of our variables that a project's `.env` set. */
@@ -344,6 +344,11 @@ function shortenGiven(message: string, args: readonly string[]): string {
 /** Writes to stderr. Not by `console.error`, whose lines Bun colours red whenever FORCE_COLOR is set, even in a file. */
 function say(line: string): void {
   writeFully(`${clean(shortenGiven(line, typed))}\n`, STDERR);
+}
+
+/** Adds an event to the log. */
+export function log(file: string, event: Parameters<typeof logEvent>[1]): void {
+  logEvent(file, clean(event));
 }
 
 /** Prints a warning on stderr, unless `--quiet` is set. */

@@ -10,10 +10,10 @@
 
 import { updateArchive } from "../lib/archive/archive.ts";
 import { describeError } from "../lib/base/errors.ts";
-import { logEvent } from "../lib/base/output.ts";
 import { counted, unbroken } from "../lib/base/text.ts";
 import {
   each,
+  log,
   note,
   type Run,
   refuseTogether,
@@ -38,7 +38,6 @@ import {
 } from "../lib/index/index-run.ts";
 import { readStatuses, type SessionStatus } from "../lib/index/index-state.ts";
 import { formatCost } from "../lib/model/spend.ts";
-import { redact } from "../lib/redact/redact.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { listSessions, unlistedTranscripts } from "../lib/sessions/sessions.ts";
 import { withExistingStore } from "../lib/store/store.ts";
@@ -144,7 +143,7 @@ async function run(
   options: Omit<RunOptions, "store">,
   asked: Run<typeof SCRIPT.flags> & Pick<Chosen, "listed">,
 ): Promise<void> {
-  const { log } = asked.paths;
+  const { paths } = asked;
   try {
     const started = new Date().toISOString();
     const report = await withIndex(asked, async (store) => {
@@ -168,10 +167,10 @@ async function run(
     if (typeof vectors === "object" && vectors.stopped)
       warn(`${counted(vectors.left, "chunk")} left for later: ${vectors.stopped.message}`);
     const counts = { sessions, chunks, newChunks, tookMs: Math.round(tookMs) };
-    if (sessions > 0) logEvent(log, { event: "embed", ok: true, ...counts });
+    if (sessions > 0) log(paths.log, { event: "embed", ok: true, ...counts });
     if (options.isComplete) await archive(asked, options.signal);
   } catch (error) {
-    logEvent(log, { event: "embed", ok: false, error: redact(describeError(error)) });
+    log(paths.log, { event: "embed", ok: false, error: describeError(error) });
     throw error;
   }
 }

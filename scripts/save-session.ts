@@ -10,12 +10,12 @@
 import { resolve } from "node:path";
 import { describeError, SessionMemoryError } from "../lib/base/errors.ts";
 import { changedAt } from "../lib/base/files.ts";
-import { logEvent } from "../lib/base/output.ts";
 import { oneLine } from "../lib/base/text.ts";
 import { formatDate, formatLocal, systemTimezone } from "../lib/base/time.ts";
 import {
   filled,
   integer,
+  log,
   type Run,
   refuseTogether,
   runScript,
@@ -39,7 +39,6 @@ import {
   timeSlug,
   writeNote,
 } from "../lib/naming/note.ts";
-import { redact } from "../lib/redact/redact.ts";
 import { metaFile, RULES, readMeta } from "../lib/sessions/meta.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { readTitles } from "../lib/sessions/titles.ts";
@@ -110,8 +109,8 @@ export async function saveSessionToMemory(options: SaveOptions): Promise<string 
   try {
     return (await saveSession({ ...options, config })).path;
   } catch (error) {
-    const reason = redact(describeError(error));
-    logEvent(config.paths.log, { event: "save-session", ok: false, session, reason });
+    const reason = describeError(error);
+    log(config.paths.log, { event: "save-session", ok: false, session, reason });
     return null;
   }
 }
@@ -133,7 +132,7 @@ export async function saveSession(options: SaveOptions): Promise<Saved> {
   const folder = resolve(options.workspaceDir, options.directory ?? "memory");
   try {
     const { path, created } = await placeNote(folder, { ...end, rules }, { ...options, config });
-    logEvent(config.paths.log, { event: "save-session", ok: true, session: sessionId, path, created });
+    log(config.paths.log, { event: "save-session", ok: true, session: sessionId, path, created });
     return { path, created, messages: end.messages.length };
   } catch (error) {
     if (!(error instanceof Error) || !("code" in error)) throw error;

@@ -113,11 +113,10 @@ async function redacted<T extends string | undefined>(
   { config: { settings } }: PiState,
   answer: () => Promise<T>,
 ): Promise<T | string> {
-  const { redactor } = await import("../../lib/redact/redact.ts");
-  const redact = redactor(settings.redact.extra);
+  const { exitBy } = await import("../exits.ts");
+  const redact = exitBy(settings);
   try {
-    const text = await answer();
-    return text === undefined ? text : redact(text);
+    return redact(await answer());
   } catch (error) {
     throw new Error(redact(describeWithHint(error)));
   }

@@ -85,8 +85,8 @@ function hostModel(model: PiModel, call: HostCall): NamedModel {
     name: modelName(model),
     async complete(request) {
       const { jsonCompleter } = await import("../../lib/model/answers.ts");
-      const { redactor } = await import("../../lib/redact/redact.ts");
-      const redact = redactor(call.config.settings.redact.extra);
+      const { exitBy } = await import("../exits.ts");
+      const redact = exitBy(call.config.settings);
       return await jsonCompleter(await hostSender(model, call, redact), redact)(request);
     },
   };

@@ -41,10 +41,10 @@ import { besideCopy, idsOf, pulledSessions } from "../sessions/pulled.ts";
 import { sessionKey } from "../sessions/record.ts";
 import { identifySession, isStillVisible, listSessions, visibleAmong } from "../sessions/sessions.ts";
 import { type ForgetIn, type Forgetting, type Found, isForgotten } from "../store/state.ts";
-import { isPlainName, type Rules, readRules } from "../transcripts/rules.ts";
+import { isPlainName, type Rules, readRules, rulesVersion } from "../transcripts/rules.ts";
 import { copiesLock } from "./copies.ts";
 import { type CopyOptions, writeCopy, writeOutput } from "./copy.ts";
-import { type CopyWriter, copyWriter, rulesVersion } from "./copy-writer.ts";
+import { type CopyWriter, copyWriter } from "./copy-writer.ts";
 import { takeUnpacked } from "./stored.ts";
 
 /** A session that does nothing for so long is taken for finished; one that goes on gets a new copy. */

@@ -1,12 +1,9 @@
 /** Writes our copies of sessions whose lines are at hand, and lists them: a new file, or blocks behind the ones there. */
 
-import { statPath } from "../base/files.ts";
 import type { JsonRecord } from "../base/json.ts";
-import { shortDigest } from "../base/text.ts";
-import type { Paths, Settings } from "../config/config.ts";
+import type { Paths } from "../config/config.ts";
 import { appendBlocks, writeBlocks } from "../hosts/blocks.ts";
 import { removeStored } from "../hosts/names.ts";
-import { redactionVersion } from "../redact/redact.ts";
 import { keepCopyList, type SourceStates } from "../sessions/copy-list.ts";
 import { archivePlace, type CopyOf } from "../sessions/places.ts";
 
@@ -66,15 +63,4 @@ export function copyWriter(paths: Pick<Paths, "copies">): CopyWriter {
       return written;
     },
   };
-}
-
-/** Returns a text that changes with the rules by which texts are stored. */
-export function rulesVersion({ redact, exclude }: Pick<Settings, "redact" | "exclude">): string {
-  const forgotten = exclude.forgotten === undefined ? undefined : statPath(exclude.forgotten);
-  const rules = [
-    redactionVersion(redact.extra),
-    [...new Set(exclude.patterns)].sort(),
-    forgotten ? [forgotten.size, forgotten.mtimeMs] : [],
-  ];
-  return shortDigest(JSON.stringify(rules));
 }

@@ -22,11 +22,11 @@ import { currentExclusion, type Exclusion } from "../sessions/gate.ts";
 import { archivePlace, hostedTranscripts, type TranscriptFile } from "../sessions/places.ts";
 import { openForeign } from "../store/sqlite.ts";
 import { isBusy } from "../store/storage-errors.ts";
-import { shownText } from "../transcripts/rules.ts";
+import { rulesVersion, shownText } from "../transcripts/rules.ts";
 import { secretMemory } from "../transcripts/secret-rows.ts";
 import type { Source } from "./copies.ts";
 import { rowCopier } from "./copy.ts";
-import { type CopyFor, type CopyWriter, copyWriter, rulesVersion } from "./copy-writer.ts";
+import { type CopyFor, type CopyWriter, copyWriter } from "./copy-writer.ts";
 import { keepNews } from "./news.ts";
 
 /** A place that is longer has no room in a note: such a session is read from its beginning. */

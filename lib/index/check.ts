@@ -10,7 +10,6 @@ import { DAY_MS } from "../base/time.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { HOSTS } from "../hosts/hosts.ts";
 import type { Session } from "../hosts/session.ts";
-import { countRedactions } from "../redact/redact.ts";
 import { setAsideIn } from "../store/carry-over.ts";
 import { allIndexes, IS_OWN, indexBytes, openStore, type Store } from "../store/store.ts";
 import { countFailed, vectorSource } from "./chunk-vectors.ts";
@@ -195,11 +194,10 @@ const METRICS = `
 
 /** Only chunks that the full text knows to hold a marker are read. */
 function readRedactions(store: Store): number {
-  const rows = store.db.prepare(
-    `SELECT content, tools FROM session_chunks
-     WHERE id IN (SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH '"redacted"')`,
+  const row = store.db.prepare(
+    `SELECT sum(length(text) - length(replace(text, '[redacted:', ''))) / length('[redacted:') AS redactions
+     FROM (SELECT content || char(10) || tools AS text FROM session_chunks
+           WHERE id IN (SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH '"redacted"'))`,
   );
-  let redactions = 0;
-  for (const row of rows.iterate()) redactions += countRedactions(`${row.content}\n${row.tools}`);
-  return redactions;
+  return Number(row.get()?.redactions ?? 0);
 }

@@ -5,7 +5,6 @@
  */
 
 import { basename, join } from "node:path";
-import { rulesVersion } from "../archive/copy-writer.ts";
 import { writeRowCopy } from "../archive/row-copy.ts";
 import { changedAt, hasContent, isFile, namesIn, readText, statPath, whyUnwritable } from "../base/files.ts";
 import { shortDigest } from "../base/text.ts";
@@ -23,7 +22,7 @@ import { openDatabase, type SqlDatabase } from "../store/sqlite.ts";
 import { isUnused, otherIndexes, readFact, removeDatabase, type Store, writeFact } from "../store/store.ts";
 import { rowTexts } from "../transcripts/calls.ts";
 import { makeKeys } from "../transcripts/forgotten.ts";
-import { shownText } from "../transcripts/rules.ts";
+import { rulesVersion, shownText } from "../transcripts/rules.ts";
 import { openIndex } from "./freshness.ts";
 import { hostId, toIndexedSession } from "./index-state.ts";
 import { ROW_COLUMNS, toStored } from "./stored-rows.ts";

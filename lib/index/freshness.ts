@@ -10,13 +10,13 @@ import type { ExcludeSettings, Paths, Settings } from "../config/config.ts";
 import { hasPromptsAlone } from "../hosts/blocks.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import type { Session } from "../hosts/session.ts";
-import { redactionVersion } from "../redact/redact.ts";
 import { findTranscripts } from "../sessions/found.ts";
 import type { Exclusion } from "../sessions/gate.ts";
 import { hasPulled } from "../sessions/places.ts";
 import { pulledFiles } from "../sessions/pulled.ts";
 import { openStore, readFact, type Store, writeFact } from "../store/store.ts";
 import { forgottenState } from "../transcripts/forgotten.ts";
+import { redactionVersion } from "../transcripts/rules.ts";
 import { removeForgotten } from "./forget-rows.ts";
 import { forgetProgress, type IndexProgress, readAllProgress, readProgress } from "./index-state.ts";
 
@@ -38,7 +38,7 @@ export function openIndex(path: string, rules: StoringRules, options: { create?:
 }
 
 function currentTest({ redact }: StoringRules): (db: Store["db"]) => boolean {
-  const version = redactionVersion(redact.extra);
+  const version = redactionVersion(redact);
   return (db) => [version, undefined].includes(readFact({ db }, REDACTION_FACT));
 }
 
@@ -63,12 +63,12 @@ export function ensureIndex(path: string, rules: StoringRules): void {
 /** Records the rules under which the rows of a new index are stored. */
 export function noteRules(store: Store, { redact }: StoringRules): void {
   if (readFact(store, REDACTION_FACT) === undefined)
-    writeFact(store, REDACTION_FACT, redactionVersion(redact.extra));
+    writeFact(store, REDACTION_FACT, redactionVersion(redact));
 }
 
 /** Returns whether the rows were stored under exactly these rules, so that none of them has anything left to redact. */
 export function isRedactedBy(store: Pick<Store, "db">, { redact }: Pick<StoringRules, "redact">): boolean {
-  return readFact(store, REDACTION_FACT) === redactionVersion(redact.extra);
+  return readFact(store, REDACTION_FACT) === redactionVersion(redact);
 }
 
 /** A digest of the exclude patterns under which every row was stored. */

@@ -5,17 +5,10 @@
 
 import { SessionMemoryError } from "../base/errors.ts";
 import { mapTexts } from "../base/json.ts";
-import { shortDigest } from "../base/text.ts";
 import { replaceSecrets } from "./secrets.ts";
 
 /** Raised with every change of the rules that redacts more; texts stored before are redacted again. */
 export const REDACTION_VERSION = 9;
-
-/** Returns the version of our rules and, by its hash, that of the user's own; texts stored under another version are redacted again. */
-export function redactionVersion(extra: readonly string[]): string {
-  if (extra.length === 0) return String(REDACTION_VERSION);
-  return `${REDACTION_VERSION} ${shortDigest(JSON.stringify(extra))}`;
-}
 
 const MARKER = /\[redacted:[a-z0-9-]+\]/g;
 /** A replacement can reveal another secret (its neighbour was a letter); no text seen needs more rounds. */
@@ -35,11 +28,6 @@ export function redact(text: string, taken?: Taken): string {
     if (result === before) break;
   }
   return result;
-}
-
-/** Counts the secrets replaced in a redacted text. */
-export function countRedactions(text: string): number {
-  return text.includes("[redacted:") ? (text.match(MARKER)?.length ?? 0) : 0;
 }
 
 /**

@@ -11,7 +11,6 @@ import {
   type Settings,
 } from "../config/config.ts";
 import type { PartlyKnown, Session } from "../hosts/session.ts";
-import { countRedactions } from "../redact/redact.ts";
 import { tryHead } from "../transcripts/head.ts";
 import { type Excludable, type Rules, readExclusion, readRules } from "../transcripts/rules.ts";
 import { isForgottenWhole } from "../transcripts/transcript.ts";
@@ -36,7 +35,7 @@ type Stored = Excludable & PartlyKnown<"agent" | "file" | "size">;
  */
 function admitting(settings: ExcludingSettings, paths: PathsWithRules): (session: Stored) => boolean {
   let exclusion: ReturnType<typeof readExclusion> | undefined;
-  const isHidden = (path: string) => countRedactions(path) > 0;
+  const isHidden = (path: string) => path.includes("[redacted:");
   const keyOf = remembering(projectKey);
   const namesOf = ({ id, agent = "", file = "", size = 0, name, parentId }: Stored) => [
     name ?? (file === "" ? undefined : hostTitle({ agent, file, size })),

@@ -15,7 +15,6 @@ import { currentExclude, EXCLUDE_KEYS, type PathsWithRules } from "../config/con
 import { findFormat } from "../hosts/hosts.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import type { Agent, PartlyKnown, Session, SessionIdentity, SessionKey } from "../hosts/session.ts";
-import { REDACTION_VERSION } from "../redact/redact.ts";
 import { type SqlRow, textOf } from "../store/sqlite.ts";
 import {
   type ForgetIn,
@@ -29,7 +28,7 @@ import {
 } from "../store/state.ts";
 import { isStorageError } from "../store/storage-errors.ts";
 import type { Store } from "../store/store.ts";
-import { shownText } from "../transcripts/rules.ts";
+import { redactionVersion, shownText } from "../transcripts/rules.ts";
 
 import { currentExclusion, type Exclusion } from "./gate.ts";
 import {
@@ -199,7 +198,7 @@ interface Reader {
 function startReading(given: PathsWithRules): Reader {
   const rules = currentExclusion({ paths: given, settings: given.rules });
   const paths = { ...given, rules: { ...given.rules, exclude: rules.exclude } };
-  const version = shortHash(JSON.stringify([REDACTION_VERSION, paths.rules])).toString(36);
+  const version = shortHash(JSON.stringify([redactionVersion(paths.rules.redact), paths.rules])).toString(36);
   return { paths, rules, version };
 }
 

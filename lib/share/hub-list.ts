@@ -14,13 +14,13 @@ import { markErase } from "../index/forget-rows.ts";
 import { unreadPulled } from "../index/freshness.ts";
 import { indexInTurn } from "../index/indexing.ts";
 import { removeSession } from "../index/session-rows.ts";
-import { redactionVersion } from "../redact/redact.ts";
 import { keepCopyList } from "../sessions/copy-list.ts";
 import { archivePlace } from "../sessions/places.ts";
 import { besideCopy, pulledFiles, pulledSessions } from "../sessions/pulled.ts";
 import type { SqlDatabase } from "../store/sqlite.ts";
 import { withExistingState } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
+import { redactionVersion } from "../transcripts/rules.ts";
 import { readShareFact, writeShareFact } from "./share-state.ts";
 
 /** The list, and the folder of the copies. */
@@ -86,7 +86,7 @@ export function openForPull(
 ): HubList {
   state.db.exec(TABLE);
   const list = { db: state.db, copies: paths.copies };
-  const rules = shortHash(JSON.stringify([FORMAT, exclude, redactionVersion(redact.extra)])).toString(36);
+  const rules = shortHash(JSON.stringify([FORMAT, exclude, redactionVersion(redact)])).toString(36);
   if (readShareFact(state, "pull_rules") !== rules) removeAllPulled(list, paths);
   writeShareFact(state, "pull_rules", rules);
   return list;

@@ -8,7 +8,7 @@ import { setTimeout } from "node:timers/promises";
 import { type ConnectionOptions, checkServerIdentity } from "node:tls";
 import { describeError, SessionMemoryError } from "../base/errors.ts";
 import { type Config, expandPath } from "../config/config.ts";
-import { redact } from "../redact/redact.ts";
+import { ownRules } from "../transcripts/rules.ts";
 
 /** A value of a row, as PostgreSQL writes it: integers beyond 32 bits are text. */
 export type HubRow = Record<string, unknown>;
@@ -125,7 +125,10 @@ function hubError(
 ): SessionMemoryError {
   const code = errorCode(cause);
   const text = describeError(cause).split("\n")[0] ?? "";
-  const [reason, hint] = explain(code, redact(password === "" ? text : text.replaceAll(password, "…")));
+  const [reason, hint] = explain(
+    code,
+    ownRules().clean(password === "" ? text : text.replaceAll(password, "…")),
+  );
   return new SessionMemoryError("HUB_ERROR", `Cannot ${action} the hub ${label}: ${reason}`, {
     recoverable: isTransient(code, text),
     hint,

@@ -1,10 +1,11 @@
 /** Reads the `redact` and `exclude` blocks of config.json, and what was forgotten, as rules for every entry that is read. */
 
 import { sep } from "node:path";
-import { folderName, wildcardSource } from "../base/text.ts";
+import { statPath } from "../base/files.ts";
+import { folderName, shortDigest, wildcardSource } from "../base/text.ts";
 import type { Settings } from "../config/config.ts";
 import type { Entry, Session } from "../hosts/session.ts";
-import { type Redactor, redactor } from "../redact/redact.ts";
+import { REDACTION_VERSION, type Redactor, redactor } from "../redact/redact.ts";
 import { findTops, readRepositories, repositoriesState } from "../store/repositories.ts";
 import { type ForgottenTest, forgottenState, forgottenTest } from "./forgotten.ts";
 
@@ -58,6 +59,23 @@ function compileRules({ patterns, forgotten }: Exclude, extra: readonly string[]
     isForgotten: forgottenTest(forgotten),
     hasPatterns: texts.length > 0,
   };
+}
+
+/** Returns the version of our redaction and, by its hash, that of the user's own; texts stored under another version are redacted again. */
+export function redactionVersion({ extra }: Settings["redact"]): string {
+  if (extra.length === 0) return String(REDACTION_VERSION);
+  return `${REDACTION_VERSION} ${shortDigest(JSON.stringify(extra))}`;
+}
+
+/** Returns a text that changes with the rules by which texts are stored. */
+export function rulesVersion({ redact, exclude }: Pick<Settings, "redact" | "exclude">): string {
+  const forgotten = exclude.forgotten === undefined ? undefined : statPath(exclude.forgotten);
+  const rules = [
+    redactionVersion(redact),
+    [...new Set(exclude.patterns)].sort(),
+    forgotten ? [forgotten.size, forgotten.mtimeMs] : [],
+  ];
+  return shortDigest(JSON.stringify(rules));
 }
 
 /** Returns a text redacted; undefined for none, and for one that is excluded. */
