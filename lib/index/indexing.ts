@@ -83,7 +83,6 @@ interface IndexingRun extends PassOptions {
 export async function indexSessions(options: IndexOptions): Promise<IndexReport> {
   const { store, settings } = options;
   noteRules(store, settings);
-  removeDoubles(store);
   const run = startRun(options);
   applyExclude(store, run.rules);
   if (options.all) resetProgress(run);
@@ -106,17 +105,6 @@ export async function indexSessions(options: IndexOptions): Promise<IndexReport>
   }
   await noteProjects(run).catch(() => undefined); // another process is doing so, or the next run does
   return run.report;
-}
-
-/** Removes what older versions indexed again, under an id of its own, when a transcript came back; the session itself is read anew. */
-function removeDoubles(store: Store): void {
-  const doubles = store.db
-    .prepare(
-      `SELECT d.number, d.id FROM sessions d JOIN sessions s ON d.id GLOB s.id || '~[0-9a-f]*' AND s.agent = d.agent
-       WHERE d.id LIKE '%~______' AND d.agent <> 'plain'`,
-    )
-    .all();
-  for (const { number, id } of doubles) removeSession(store, { number: Number(number), id: String(id) });
 }
 
 /** Notes which repositories are where sessions ran, and where what is excluded lies: folders are moved. */
@@ -180,7 +168,7 @@ function resetProgress({ options: { store, sessions } }: IndexingRun): void {
 /** After a write by another process, reads again what is excluded: `forget` may have excluded something meanwhile. */
 function recheck(run: IndexingRun): void {
   const { store, settings, paths } = run.options;
-  const version = Number(store.db.prepare("PRAGMA data_version").get()?.data_version);
+  const version = Number(store.db.get("PRAGMA data_version")?.data_version);
   if (version === run.version) return;
   run.version = version;
   const rules = currentExclusion({ paths, settings });
