@@ -84,7 +84,7 @@ function readIndex(
     const files = new Set([paths.database, ...allIndexes(paths)]);
     const metrics = {
       ...NO_METRICS,
-      ...store.db.prepare(METRICS).get(new Date(now.getTime() - DAY_MS).toISOString()),
+      ...store.db.get(METRICS, new Date(now.getTime() - DAY_MS).toISOString()),
       knownSessions: countIn(store.db, "").count,
       failedChunks: countFailed(store, embedding),
       storageUsedMB: Math.round([...files].reduce((sum, file) => sum + indexBytes(file), 0) / 1e4) / 100,

@@ -33,7 +33,7 @@ export function vectorSource(store: Store, embedding: EmbeddingConfig | undefine
   if (!embedding) return { mode: "off", why: "no embedding in config.json" };
   const embedder = findEmbedder(store, embedding);
   const hasChunk = (where: string, ...values: number[]) =>
-    store.db.prepare(`SELECT 1 FROM chunks WHERE embedder ${where} LIMIT 1`).get(...values) !== undefined;
+    store.db.get(`SELECT 1 FROM chunks WHERE embedder ${where} LIMIT 1`, ...values) !== undefined;
   if (embedder === undefined || !hasChunk("= ?", embedder)) {
     const why = hasChunk("IS NOT NULL")
       ? `the vectors are of another model than ${embedding.model} (${embedding.dimensions}), run embed`
@@ -67,7 +67,7 @@ export function pendingChunks(
      ORDER BY id LIMIT ?`,
   );
   // one query for each embedder, since the index has no "other than"
-  const others = db.prepare("SELECT id FROM embedders WHERE id <> ?").all(embedder);
+  const others = db.all("SELECT id FROM embedders WHERE id <> ?", embedder);
   return [null, ...others.map(({ id }) => Number(id))]
     .flatMap((other) => select.all(other, after, before, limit))
     .map((row) => ({
@@ -83,9 +83,10 @@ export function pendingChunks(
 
 /** Returns how many chunks have no vector of this embedder. */
 export function countPending(store: Store, embedder: number | undefined): number {
-  const row = store.db
-    .prepare(`SELECT count(*) AS n FROM chunks WHERE embedder IS NOT ? AND ${IS_OWN}`)
-    .get(embedder ?? -1);
+  const row = store.db.get(
+    `SELECT count(*) AS n FROM chunks WHERE embedder IS NOT ? AND ${IS_OWN}`,
+    embedder ?? -1,
+  );
   return Number(row?.n ?? 0);
 }
 
@@ -99,9 +100,9 @@ export function countFailed(store: Store, embedding: EmbeddingConfig | undefined
   const embedder = embedding && findEmbedder(store, embedding);
   if (embedder !== undefined && readFact(store, FAILED_FACT) === String(embedder))
     return countPending(store, embedder);
-  const row = store.db
-    .prepare("SELECT count(*) AS n FROM chunks WHERE embedder IS NULL AND embedding_failures > 0")
-    .get();
+  const row = store.db.get(
+    "SELECT count(*) AS n FROM chunks WHERE embedder IS NULL AND embedding_failures > 0",
+  );
   return Number(row?.n ?? 0);
 }
 
@@ -114,9 +115,11 @@ export function hasAllVectors(store: Store, embedding: EmbeddingConfig): boolean
 
 /** Returns the vector that was already paid for these words, of another chunk or of any time. */
 export function knownVector({ db }: Store, hash: Uint8Array, embedder: number): Uint8Array | undefined {
-  const row = db
-    .prepare("SELECT embedding FROM chunks WHERE content_hash = ? AND embedder = ? LIMIT 1")
-    .get(hash, embedder);
+  const row = db.get(
+    "SELECT embedding FROM chunks WHERE content_hash = ? AND embedder = ? LIMIT 1",
+    hash,
+    embedder,
+  );
   return (row?.embedding as Uint8Array | undefined) ?? paidVector(db, hash, embedder);
 }
 
@@ -129,12 +132,15 @@ export function putVector(
   const { db } = store;
   const { embedder, embedding } = vector;
   putPaidVector(db, chunk, vector);
-  const current = db
-    .prepare("SELECT embedder FROM chunks WHERE id = ? AND content_hash = ?")
-    .get(chunk.id, chunk.hash);
+  const current = db.get(
+    "SELECT embedder FROM chunks WHERE id = ? AND content_hash = ?",
+    chunk.id,
+    chunk.hash,
+  );
   if (!current) return;
   if (current.embedder !== null) dropBits(store, chunk.id);
-  db.prepare("UPDATE chunks SET embedding = ?, embedder = ?, embedding_failures = 0 WHERE id = ?").run(
+  db.run(
+    "UPDATE chunks SET embedding = ?, embedder = ?, embedding_failures = 0 WHERE id = ?",
     embedding,
     embedder,
     chunk.id,
@@ -155,10 +161,10 @@ export function noteRefused({ db }: Store, chunks: readonly PendingChunk[], day:
 /** Takes a chunk's vector, if it has one, out of reach of the search. */
 export function dropBits(store: Store, chunkId: number): void {
   const { db } = store;
-  const row = db.prepare("SELECT embedder FROM chunks WHERE id = ?").get(chunkId);
+  const row = db.get("SELECT embedder FROM chunks WHERE id = ?", chunkId);
   if (!row || row.embedder === null || readFact(store, TABLE_FACT) === undefined) return;
   if (db.vectors.mode === "vec0") {
-    db.prepare("DELETE FROM session_embeddings WHERE chunk_id = ?").run(chunkId);
+    db.run("DELETE FROM session_embeddings WHERE chunk_id = ?", chunkId);
   } else writeFact(store, TABLE_FACT, undefined);
 }
 
@@ -169,9 +175,7 @@ export function vectorBytes(vector: Float32Array): Uint8Array {
 
 /** Returns the number of the configured embedder; undefined when it was never used. */
 function findEmbedder(store: Store, { model, dimensions }: EmbeddingConfig): number | undefined {
-  const row = store.db
-    .prepare("SELECT id FROM embedders WHERE model = ? AND dimensions = ?")
-    .get(model, dimensions);
+  const row = store.db.get("SELECT id FROM embedders WHERE model = ? AND dimensions = ?", model, dimensions);
   return row && Number(row.id);
 }
 
@@ -186,7 +190,9 @@ function fillTable(store: Store, embedder: number, dimensions: number): void {
 }
 
 function insertBits(store: Store, chunkId: number, embedding: Uint8Array): void {
-  store.db
-    .prepare("INSERT INTO session_embeddings (chunk_id, embedding) VALUES (?, vec_quantize_binary(?))")
-    .run(chunkId, embedding);
+  store.db.run(
+    "INSERT INTO session_embeddings (chunk_id, embedding) VALUES (?, vec_quantize_binary(?))",
+    chunkId,
+    embedding,
+  );
 }

@@ -126,23 +126,21 @@ function findText(store: Store, hasText: (text: string) => boolean): { chunks: n
 
 /** Reads the messages `r` in chunks `c`, or the chunks of messages, for some ids of either. */
 function inChunks({ db }: Store, columns: string, of: "c.id" | "r.id", ids: Iterable<number>): SqlRow[] {
-  return db
-    .prepare(
-      `SELECT DISTINCT ${columns} FROM chunks c JOIN rows r ON ${SAID_IN_CHUNK}
+  return db.all(
+    `SELECT DISTINCT ${columns} FROM chunks c JOIN rows r ON ${SAID_IN_CHUNK}
        WHERE ${of} IN (SELECT value FROM json_each(?))`,
-    )
-    .all(JSON.stringify([...ids]));
+    JSON.stringify([...ids]),
+  );
 }
 
 /** Removes the rows and chunks that contain a text, and the names, directories and projects of sessions that do. */
 function forgetChunks(store: Store, hasText: (text: string) => boolean): void {
   forget(store, () => {
     const { chunks, rows } = findText(store, hasText);
-    const holding = store.db
-      .prepare(
-        "SELECT DISTINCT s.id FROM chunks c JOIN sessions s ON s.number = c.session WHERE c.id IN (SELECT value FROM json_each(?))",
-      )
-      .all(JSON.stringify(chunks));
+    const holding = store.db.all(
+      "SELECT DISTINCT s.id FROM chunks c JOIN sessions s ON s.number = c.session WHERE c.id IN (SELECT value FROM json_each(?))",
+      JSON.stringify(chunks),
+    );
     for (const id of chunks) removeChunk(store, id);
     for (const row of rows) removeRow(store, row);
     store.db.exec(
@@ -150,7 +148,7 @@ function forgetChunks(store: Store, hasText: (text: string) => boolean): void {
        UPDATE index_state SET chunk_count = (SELECT count(*) FROM chunks c WHERE c.session = index_state.session)`,
     );
     const update = store.db.prepare("UPDATE sessions SET name = ?, cwd = ?, project = ? WHERE number = ?");
-    for (const row of store.db.prepare("SELECT number, name, cwd, project FROM sessions").all()) {
+    for (const row of store.db.all("SELECT number, name, cwd, project FROM sessions")) {
       const facts = [row.name, row.cwd, row.project].map((fact = null) => fact);
       const kept = facts.map((fact) => (fact === null || hasText(String(fact)) ? null : fact));
       if (kept.some((fact, i) => fact !== facts[i])) update.run(...kept, Number(row.number));
@@ -196,7 +194,7 @@ export function eraseFreed(store: Store): boolean {
 }
 
 function emptyLog({ db }: Store): boolean {
-  return db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get()?.busy === 0;
+  return db.get("PRAGMA wal_checkpoint(TRUNCATE)")?.busy === 0;
 }
 
 /** Removes indexed sessions that are excluded now, whether or not their transcripts changed. */
@@ -213,7 +211,7 @@ export function removeExcluded(store: Store, { exclude, admits }: Exclusion): vo
  * come back. Returns how many.
  */
 export function pruneGone(store: Store, { all }: { all: boolean }): number {
-  const marked = store.db.prepare("SELECT number, id, file FROM sessions WHERE source_gone = 1").all();
+  const marked = store.db.all("SELECT number, id, file FROM sessions WHERE source_gone = 1");
   const gone = marked.filter(({ file }) => all || statPath(dirname(String(file))) !== undefined);
   if (gone.length === 0) return 0;
   for (const { number, id } of gone) {

@@ -147,7 +147,7 @@ function takePaid(from: SqlDatabase, { db }: Store): void {
   keepPaid(db, db.path);
   db.transaction(() => {
     const putEmbedder = db.prepare("INSERT OR IGNORE INTO embedders (model, dimensions) VALUES (?, ?)");
-    for (const { model = null, dimensions = null } of from.prepare("SELECT * FROM embedders").all())
+    for (const { model = null, dimensions = null } of from.all("SELECT * FROM embedders"))
       putEmbedder.run(model, dimensions);
     const putVector = db.prepare("INSERT OR IGNORE INTO paid.vectors VALUES (?, ?, ?, ?, ?)");
     for (const {
@@ -174,7 +174,7 @@ function takeSessions(from: SqlDatabase, { paths, settings }: Omit<Taking, "dryR
   const rules = currentExclusion({ paths, settings });
   const { redact, exclude } = settings;
   const note = { rules: rulesVersion({ redact, exclude }), modified: "", size: 0 };
-  const sessions = from.prepare("SELECT * FROM sessions ORDER BY number").all();
+  const sessions = from.all("SELECT * FROM sessions ORDER BY number");
   const rows = from.prepare(`SELECT ${ROW_COLUMNS} FROM rows r WHERE r.session = ? ORDER BY r.line, r.nth`);
   for (const stored of sessions) {
     const { number, id: storedId, file, ...facts } = toIndexedSession(stored);

@@ -184,7 +184,7 @@ export function isAllIndexed(store: Store, paths: Paths, { exclude }: Settings):
 export function unreadPulled({ db }: Store, paths: Paths): string[] {
   if (!hasPulled(paths)) return [];
   const files = pulledFiles(paths);
-  const rows = db.prepare("SELECT file_path FROM index_state WHERE size >= 0").all();
+  const rows = db.all("SELECT file_path FROM index_state WHERE size >= 0");
   const read = new Set(rows.map(({ file_path }) => file_path));
   return files.filter((file) => !read.has(file));
 }
@@ -192,10 +192,7 @@ export function unreadPulled({ db }: Store, paths: Paths): string[] {
 /** Returns whether the index holds more of a session than the prompts that are left of it. */
 function isHeldWhole({ db }: Store, { file, id }: { file: string; id?: string | undefined }): boolean {
   if (!hasPromptsAlone(file) || id === undefined) return false;
-  return (
-    db.prepare("SELECT 1 FROM index_state WHERE session_id = ? AND file_path <> ?").get(id, file) !==
-    undefined
-  );
+  return db.get("SELECT 1 FROM index_state WHERE session_id = ? AND file_path <> ?", id, file) !== undefined;
 }
 
 /** Returns the sessions whose file is not as it was when it was read to its end. */
@@ -206,7 +203,7 @@ export function findChanged(
 ): readonly Session[] {
   if (!isFilteredBy(store, exclude)) return sessions;
   const read = filesAsRead(store);
-  const marked = store.db.prepare("SELECT file FROM sessions WHERE source_gone = 1").all();
+  const marked = store.db.all("SELECT file FROM sessions WHERE source_gone = 1");
   const gone = new Set(marked.map(({ file }) => String(file)));
   return sessions.filter(
     ({ id, size, modifiedAt, file }) =>
@@ -217,7 +214,7 @@ export function findChanged(
 /** Marks the sessions whose transcript was deleted, and unmarks the ones that are back. Returns how many are gone. */
 export function markSources({ db }: Store, listed: readonly Session[]): number {
   const files = new Set(listed.map(({ file }) => file));
-  const known = db.prepare("SELECT number, file, source_gone AS gone FROM sessions").all();
+  const known = db.all("SELECT number, file, source_gone AS gone FROM sessions");
   const sessions = known.map(({ number, file, gone }) => {
     const isGone = !files.has(String(file)) && !statUnpacked(String(file));
     return { number: Number(number), isGone, isMarked: gone === 1 };
@@ -234,6 +231,6 @@ export function markSources({ db }: Store, listed: readonly Session[]): number {
 
 /** Returns the size and time of each file as it was read to its end, in one text. */
 function filesAsRead(store: Store): ReadonlyMap<string, string> {
-  const rows = store.db.prepare("SELECT file_path, size || ' ' || modified AS state FROM index_state").all();
+  const rows = store.db.all("SELECT file_path, size || ' ' || modified AS state FROM index_state");
   return new Map(rows.map(({ file_path, state }) => [String(file_path), String(state)]));
 }

@@ -9,23 +9,20 @@ import { hostId, rewoundLines, SESSION_COLUMNS, toIndexedSession } from "./index
 
 /** Returns every session in the index as references know it: by the host's id, and by the index's own. */
 export function heldSessions(store: Store): (Held & { number: number; storedId: string })[] {
-  return store.db
-    .prepare(`SELECT ${SESSION_COLUMNS}, updated_at FROM sessions`)
-    .all()
-    .map((row) => {
-      const { number, id: storedId, sourceGone: _, ...facts } = toIndexedSession(row);
-      const [id, updatedAt] = [hostId(storedId), String(row.updated_at)];
-      const { file, name } = facts;
-      const session = { ...facts, id, updatedAt, modifiedAt: updatedAt, size: 0 };
-      return {
-        number,
-        session,
-        storedId,
-        ids: [id, storedId],
-        file,
-        names: name === undefined ? [] : [name],
-      };
-    });
+  return store.db.all(`SELECT ${SESSION_COLUMNS}, updated_at FROM sessions`).map((row) => {
+    const { number, id: storedId, sourceGone: _, ...facts } = toIndexedSession(row);
+    const [id, updatedAt] = [hostId(storedId), String(row.updated_at)];
+    const { file, name } = facts;
+    const session = { ...facts, id, updatedAt, modifiedAt: updatedAt, size: 0 };
+    return {
+      number,
+      session,
+      storedId,
+      ids: [id, storedId],
+      file,
+      names: name === undefined ? [] : [name],
+    };
+  });
 }
 
 /** Returns the own sessions that only an index has, as references know them. */
@@ -46,12 +43,11 @@ export interface KnownLines {
 export function knownLines(database: string, { file, size }: Session): KnownLines | undefined {
   try {
     return withExistingStore(database, (store) => {
-      const row = store.db
-        .prepare(
-          `SELECT number, cursor_offset, cursor_line, file_hash FROM index_state LEFT JOIN sessions ON id = session_id
+      const row = store.db.get(
+        `SELECT number, cursor_offset, cursor_line, file_hash FROM index_state LEFT JOIN sessions ON id = session_id
            WHERE file_path = ?`,
-        )
-        .get(file);
+        file,
+      );
       const offset = Number(row?.cursor_offset ?? 0);
       if (offset === 0 || offset > size || hashBefore(file, offset) !== row?.file_hash) return undefined;
       const rewound = rewoundLines(store, Number(row.number));

@@ -222,7 +222,7 @@ export async function planRun(options: Omit<RunOptions, "store" | "models">): Pr
     await embedSessions({ ...options, store, config, models: { embed, complete } });
     const count = (of: string, where: string, value: string | Uint8Array) => {
       const sql = `SELECT count(DISTINCT session) AS sessions, count(${of}) AS chunks FROM chunks ${where}`;
-      const { sessions, chunks } = store.db.prepare(sql).get(value) ?? {};
+      const { sessions, chunks } = store.db.get(sql, value) ?? {};
       return { sessions: Number(sessions), chunks: Number(chunks) };
     };
     const planned: Planned[] = [];

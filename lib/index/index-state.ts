@@ -92,18 +92,18 @@ const SAVE_STATE = `
 
 /** Returns every session the index knows, by id. */
 export function readAllProgress(store: Store): Map<string, IndexProgress> {
-  const rows = store.db.prepare(`${SELECT_STATE} ORDER BY number`).all();
+  const rows = store.db.all(`${SELECT_STATE} ORDER BY number`);
   return new Map(rows.map((row) => [String(row.id), toProgress(row)]));
 }
 
 export function readProgress(store: Store, id: string): IndexProgress | undefined {
-  const row = store.db.prepare(`${SELECT_STATE} WHERE id = ?`).get(id);
+  const row = store.db.get(`${SELECT_STATE} WHERE id = ?`, id);
   return row && toProgress(row);
 }
 
 /** Returns a session that the index does not know yet; nothing of it counts as read, and nothing is written. */
 export function newProgress(store: Store, id: string, { agent, file }: Session): IndexProgress {
-  const last = store.db.prepare("SELECT max(number) AS number FROM sessions").get();
+  const last = store.db.get("SELECT max(number) AS number FROM sessions");
   return {
     number: Number(last?.number ?? 0) + 1,
     id,
@@ -140,25 +140,23 @@ export function saveProgress(
   const { number, id, agent, file, cursor } = state;
   const { name, cwd, project, startedAt, parentId, owner } = facts;
   const known = [compactedLine, name, cwd, project, startedAt, parentId, owner].map((fact) => fact ?? null);
-  store.db.prepare(SAVE_SESSION).run(number, id, agent, file, updatedAt, ...known);
+  store.db.run(SAVE_SESSION, number, id, agent, file, updatedAt, ...known);
   const { fileHash, lastIndexed, chunkCount, status, size, modified, nextChunk, skippedLines, error } = state;
-  store.db
-    .prepare(SAVE_STATE)
-    .run(
-      ...[id, number, file, fileHash, lastIndexed, chunkCount, status, size, modified],
-      ...[cursor.offset, cursor.line, nextChunk, skippedLines, tookMs, error ?? null],
-    );
+  store.db.run(
+    SAVE_STATE,
+    ...[id, number, file, fileHash, lastIndexed, chunkCount, status, size, modified],
+    ...[cursor.offset, cursor.line, nextChunk, skippedLines, tookMs, error ?? null],
+  );
 }
 
 /** Lets sessions be read again from their start by the next run. */
 export function forgetProgress(store: Store, ids: readonly string[]): void {
-  store.db
-    .prepare(
-      `UPDATE index_state SET size = -1, file_hash = '', cursor_offset = 0, cursor_line = 0, next_chunk = 0,
+  store.db.run(
+    `UPDATE index_state SET size = -1, file_hash = '', cursor_offset = 0, cursor_line = 0, next_chunk = 0,
          skipped_lines = 0
        WHERE session_id IN (SELECT value FROM json_each(?))`,
-    )
-    .run(JSON.stringify(ids));
+    JSON.stringify(ids),
+  );
 }
 
 /** Returns the host's id of a session, by the index's own id of it. */
@@ -175,14 +173,13 @@ function toProgress({ cursor_offset, cursor_line, sourceGone, error, ...row }: S
 /** Reads the lines of a session that were taken back, in order. */
 export function rewoundLines(store: Store, session: number): LineSpan[] {
   return store.db
-    .prepare("SELECT first_line, last_line FROM rewound WHERE session = ? ORDER BY first_line")
-    .all(session)
+    .all("SELECT first_line, last_line FROM rewound WHERE session = ? ORDER BY first_line", session)
     .map(({ first_line, last_line }) => [Number(first_line), Number(last_line)]);
 }
 
 /** Replaces the lines of a session that were taken back. */
 export function updateRewound({ db }: Store, session: number, spans: readonly LineSpan[]): void {
-  db.prepare("DELETE FROM rewound WHERE session = ?").run(session);
+  db.run("DELETE FROM rewound WHERE session = ?", session);
   const insert = db.prepare("INSERT INTO rewound (session, first_line, last_line) VALUES (?, ?, ?)");
   for (const [first, last] of spans) insert.run(session, first, last);
 }

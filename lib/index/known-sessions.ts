@@ -6,15 +6,14 @@ import { openDatabase, type SqlDatabase } from "../store/sqlite.ts";
 
 /** Counts the known sessions of an index that is open, and those of them that began at or after a time. */
 export function countIn(db: SqlDatabase, since: string): { count: number; fresh: number } {
-  const row = db
-    .prepare(
-      `SELECT count(*) AS count, coalesce(sum(coalesce(started_at, updated_at) >= ?), 0) AS fresh
+  const row = db.get(
+    `SELECT count(*) AS count, coalesce(sum(coalesce(started_at, updated_at) >= ?), 0) AS fresh
        FROM own_sessions AS sessions WHERE parent_id IS NULL AND (
          EXISTS (SELECT 1 FROM chunks WHERE session = number)
          OR EXISTS (SELECT 1 FROM copies WHERE session_id = sessions.id)
        )`,
-    )
-    .get(since);
+    since,
+  );
   return { count: Number(row?.count ?? 0), fresh: Number(row?.fresh ?? 0) };
 }
 
@@ -26,12 +25,10 @@ export function countKnown(paths: Pick<Paths, "database">, since: string): Retur
 /** Returns the sizes of the transcripts in which the index found nothing said, by their sessions' ids. */
 export function silentSizes(paths: Pick<Paths, "database">): ReadonlyMap<string, number> {
   const rows = readIndex(paths, (db) =>
-    db
-      .prepare(
-        `SELECT session_id AS id, size FROM index_state
+    db.all(
+      `SELECT session_id AS id, size FROM index_state
          WHERE chunk_count = 0 AND session_id NOT IN (SELECT session_id FROM copies)`,
-      )
-      .all(),
+    ),
   );
   return new Map(rows?.map(({ id, size }) => [String(id), Number(size)]));
 }

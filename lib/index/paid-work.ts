@@ -199,7 +199,7 @@ function keep(run: EmbeddingRun, groups: readonly PendingChunk[][], vectors: Flo
 
 /** Returns whether a chunk still has the same content. */
 function isStillThere(store: Store, { id, hash }: { id: number; hash: Uint8Array }): boolean {
-  const row = store.db.prepare("SELECT 1 FROM chunks WHERE id = ? AND content_hash = ?").get(id, hash);
+  const row = store.db.get("SELECT 1 FROM chunks WHERE id = ? AND content_hash = ?", id, hash);
   return row !== undefined;
 }
 
@@ -394,8 +394,11 @@ const UNTAGGED = `FROM session_chunks c WHERE ${IS_OWN} AND NOT EXISTS (SELECT 1
 
 function untaggedChunks(store: Store, after: number): Untagged[] {
   return store.db
-    .prepare(`SELECT id, session_id, content_hash, content ${UNTAGGED} AND id > ? ORDER BY id LIMIT ?`)
-    .all(after, CHUNKS_PER_CALL)
+    .all(
+      `SELECT id, session_id, content_hash, content ${UNTAGGED} AND id > ? ORDER BY id LIMIT ?`,
+      after,
+      CHUNKS_PER_CALL,
+    )
     .map((row) => ({
       id: Number(row.id),
       hash: row.content_hash as Uint8Array,
@@ -405,5 +408,5 @@ function untaggedChunks(store: Store, after: number): Untagged[] {
 }
 
 function countUntagged(store: Store): number {
-  return Number(store.db.prepare(`SELECT count(*) AS n ${UNTAGGED}`).get()?.n ?? 0);
+  return Number(store.db.get(`SELECT count(*) AS n ${UNTAGGED}`)?.n ?? 0);
 }

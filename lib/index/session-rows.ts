@@ -57,11 +57,10 @@ function addChunk(
   const key = hash ?? contentHash(chunk);
   const topics = paidTopics(db, key) ?? chunk.header.topics;
   // what was paid for before needs no run of its own; looked up first, since an UPDATE would write the full text to disk each time
-  const paid = db
-    .prepare(
-      "SELECT id, embedding FROM paid.vectors JOIN embedders USING (model, dimensions) WHERE content_hash = ? LIMIT 1",
-    )
-    .get(key);
+  const paid = db.get(
+    "SELECT id, embedding FROM paid.vectors JOIN embedders USING (model, dimensions) WHERE content_hash = ? LIMIT 1",
+    key,
+  );
   const header = { ...chunk.header, topics };
   const [first, last] = findEnds(chunk);
   const insert = db.prepare(
@@ -79,7 +78,7 @@ function addChunk(
     ...[key, chunk.tools, headerText(header).length + chunk.content.length],
     ...[chunk.tokens, new Date().toISOString(), paid?.id ?? null, paid?.embedding ?? null],
   );
-  db.prepare(INSERT_TEXT).run(lastId, ...fullTextColumns({ ...chunk, header }));
+  db.run(INSERT_TEXT, lastId, ...fullTextColumns({ ...chunk, header }));
 }
 
 function findEnds({ rows }: Chunk): [first: Said, last: Said] {
@@ -92,18 +91,26 @@ export function putExchange(
   { session, line, nth }: StoredPlace,
   { participants, speaker, subject }: Header,
 ): number {
-  const added = db
-    .prepare(
-      "INSERT OR IGNORE INTO exchanges (session, line, nth, participants, speaker, subject) VALUES (?, ?, ?, ?, ?, ?)",
-    )
-    .run(session, line, nth, participants, speaker, subject);
+  const added = db.run(
+    "INSERT OR IGNORE INTO exchanges (session, line, nth, participants, speaker, subject) VALUES (?, ?, ?, ?, ?, ?)",
+    session,
+    line,
+    nth,
+    participants,
+    speaker,
+    subject,
+  );
   if (added.changes > 0) return added.lastId;
-  const row = db
-    .prepare(
-      `UPDATE exchanges SET participants = ?, speaker = ?, subject = ? WHERE session = ? AND line = ? AND nth = ?
+  const row = db.get(
+    `UPDATE exchanges SET participants = ?, speaker = ?, subject = ? WHERE session = ? AND line = ? AND nth = ?
        RETURNING id`,
-    )
-    .get(participants, speaker, subject, session, line, nth);
+    participants,
+    speaker,
+    subject,
+    session,
+    line,
+    nth,
+  );
   return Number(row?.id);
 }
 
@@ -120,7 +127,7 @@ export function putChunk(store: Store, chunk: Chunk, place: ChunkPlace): boolean
 }
 
 export function countChunks({ db }: Store, session: number): number {
-  const row = db.prepare("SELECT count(*) AS n FROM chunks WHERE session = ?").get(session);
+  const row = db.get("SELECT count(*) AS n FROM chunks WHERE session = ?", session);
   return Number(row?.n);
 }
 
@@ -130,10 +137,10 @@ export function removeSession(store: Store, session: { number: number; id: strin
     removeContents(store, session.number);
     updateRewound(store, session.number, []);
     // by number: a session whose file was deleted while it was read has no row in `sessions` yet
-    store.db.prepare("DELETE FROM row_keys WHERE session = ?").run(session.number);
-    store.db.prepare("DELETE FROM copies WHERE session_id = $id OR owner_id = $id").run({ id: session.id });
-    store.db.prepare("DELETE FROM index_state WHERE session_id = ?").run(session.id);
-    store.db.prepare("DELETE FROM sessions WHERE number = ?").run(session.number);
+    store.db.run("DELETE FROM row_keys WHERE session = ?", session.number);
+    store.db.run("DELETE FROM copies WHERE session_id = $id OR owner_id = $id", { id: session.id });
+    store.db.run("DELETE FROM index_state WHERE session_id = ?", session.id);
+    store.db.run("DELETE FROM sessions WHERE number = ?", session.number);
   });
 }
 
@@ -145,23 +152,22 @@ export function removeContents(store: Store, session: number): void {
 
 /** Removes a session's chunks, all or those below an index; their vectors stay in the cache. */
 export function removeChunks(store: Store, session: number, below = Number.MAX_SAFE_INTEGER): void {
-  const ids = store.db
-    .prepare("SELECT id FROM chunks WHERE session = ? AND chunk_index < ?")
-    .all(session, below);
+  const ids = store.db.all("SELECT id FROM chunks WHERE session = ? AND chunk_index < ?", session, below);
   for (const row of ids) removeChunk(store, Number(row.id));
   removeEmptyExchanges(store, session);
 }
 
 /** Removes the exchanges of a session that no chunk is a part of any longer. */
 export function removeEmptyExchanges({ db }: Store, session: number): void {
-  db.prepare(
+  db.run(
     "DELETE FROM exchanges WHERE session = $session AND id NOT IN (SELECT exchange FROM chunks WHERE session = $session)",
-  ).run({ session });
+    { session },
+  );
 }
 
 /** Replaces a chunk's topics, also in the full text. */
 export function putTopics(store: Store, chunkId: number, topics: string[]): void {
-  store.db.prepare("UPDATE chunks SET topic_tags = ? WHERE id = ?").run(JSON.stringify(topics), chunkId);
+  store.db.run("UPDATE chunks SET topic_tags = ? WHERE id = ?", JSON.stringify(topics), chunkId);
   const [text] = readChunkTexts(store, [chunkId]);
   if (text) putFullText(store, text);
 }
@@ -170,21 +176,21 @@ export function putTopics(store: Store, chunkId: number, topics: string[]): void
 function putFullText({ db }: Store, { id, rows, ...text }: ChunkText): void {
   const content = joinContent(rows);
   const length = headerText(text.header).length + content.length;
-  db.prepare("UPDATE chunks SET length = ? WHERE id = ?").run(length, id);
-  db.prepare("DELETE FROM chunks_fts WHERE rowid = ?").run(id);
-  db.prepare(INSERT_TEXT).run(id, ...fullTextColumns({ ...text, content }));
+  db.run("UPDATE chunks SET length = ? WHERE id = ?", length, id);
+  db.run("DELETE FROM chunks_fts WHERE rowid = ?", id);
+  db.run(INSERT_TEXT, id, ...fullTextColumns({ ...text, content }));
 }
 
 /** Returns a session's chunks from an index on, by index. */
 export function storedChunks(store: Store, session: number, index: number): Map<number, StoredChunk> {
-  const rows = store.db
-    .prepare(
-      `SELECT id, chunk_index, lower(hex(content_hash)) AS hash,
+  const rows = store.db.all(
+    `SELECT id, chunk_index, lower(hex(content_hash)) AS hash,
          exchange || ' ' || first_line || ' ' || first_nth || ' ' || last_line || ' ' || last_nth ||
          coalesce(' ' || part_from || ' ' || part_to, '') || ' ' || tools AS place
        FROM chunks WHERE session = ? AND chunk_index >= ?`,
-    )
-    .all(session, index);
+    session,
+    index,
+  );
   return new Map(
     rows.map(({ id, chunk_index, hash, place }) => [
       Number(chunk_index),
@@ -203,44 +209,45 @@ function describePlace(chunk: Chunk, { exchange }: ChunkPlace): string {
 export function removeChunk(store: Store, id: number): void {
   const { db } = store;
   dropBits(store, id);
-  db.prepare("DELETE FROM chunks_fts WHERE rowid = ?").run(id);
-  db.prepare("DELETE FROM chunks WHERE id = ?").run(id);
+  db.run("DELETE FROM chunks_fts WHERE rowid = ?", id);
+  db.run("DELETE FROM chunks WHERE id = ?", id);
 }
 
 /** Removes the rows of a session: all, or those on some lines. */
 export function removeRows(store: Store, session: number, { after, to } = ALL_LINES): void {
-  const rows = store.db
-    .prepare("SELECT id, who FROM rows WHERE session = ? AND line > ? AND line <= ?")
-    .all(session, after, to);
+  const rows = store.db.all(
+    "SELECT id, who FROM rows WHERE session = ? AND line > ? AND line <= ?",
+    session,
+    after,
+    to,
+  );
   for (const { id, who } of rows) removeRow(store, { id: Number(id), who: who as Row["who"] });
 }
 
 /** Removes a row with its full text and its error lines. */
 export function removeRow({ db }: Store, { id, who }: { id: number; who: Row["who"] }): void {
   if (who === "tool") {
-    db.prepare("DELETE FROM deeds_fts WHERE rowid = ?").run(id);
-    db.prepare("DELETE FROM error_lines WHERE deed = ?").run(id);
+    db.run("DELETE FROM deeds_fts WHERE rowid = ?", id);
+    db.run("DELETE FROM error_lines WHERE deed = ?", id);
   }
-  db.prepare("DELETE FROM rows WHERE id = ?").run(id);
+  db.run("DELETE FROM rows WHERE id = ?", id);
 }
 
 /** Releases the transcript rows of sessions, so that sessions with copies of them may index them. */
 export function releaseRows(store: Store, sessionIds: readonly string[]): void {
   const ids = JSON.stringify(sessionIds);
-  store.db
-    .prepare(
-      `DELETE FROM row_keys
+  store.db.run(
+    `DELETE FROM row_keys
        WHERE session IN (SELECT number FROM sessions WHERE id IN (SELECT value FROM json_each(?)))`,
-    )
-    .run(ids);
-  store.db.prepare("DELETE FROM copies WHERE session_id IN (SELECT value FROM json_each(?))").run(ids);
+    ids,
+  );
+  store.db.run("DELETE FROM copies WHERE session_id IN (SELECT value FROM json_each(?))", ids);
 }
 
 /** Returns the sessions whose copies of this session's rows were left out. */
 export function sessionsWithCopies(store: Store, ownerId: string): string[] {
   return store.db
-    .prepare("SELECT session_id FROM copies WHERE owner_id = ?")
-    .all(ownerId)
+    .all("SELECT session_id FROM copies WHERE owner_id = ?", ownerId)
     .map((row) => String(row.session_id));
 }
 
@@ -276,7 +283,8 @@ function addDone(db: Store["db"], row: Done, { session, timestamp }: RowOwner): 
   const { lastId } = insert.run(session, line, nth, at, resultLine, kind, tool, ...texts);
   const names = paths === target ? target : `${target}\n${paths}`;
   const words = isFileText(row) ? "" : result;
-  db.prepare("INSERT INTO deeds_fts (rowid, target, input, result, extra) VALUES (?, ?, ?, ?, ?)").run(
+  db.run(
+    "INSERT INTO deeds_fts (rowid, target, input, result, extra) VALUES (?, ?, ?, ?, ?)",
     ...[lastId, names, input, words, splitJoined(names, input)],
   );
   // a command that went well may print errors too

@@ -36,7 +36,7 @@ export function takeFormerShared(paths: PathsWithRules): void {
       if (!isOfVersion(db, FORMER_VERSION)) return;
       attachPaid(db, paths.database);
       const rules = currentExclusion({ paths, settings: paths.rules });
-      for (const row of db.prepare(HELD).all()) writeHeld({ db, paths }, row, rules);
+      for (const row of db.all(HELD)) writeHeld({ db, paths }, row, rules);
       writeShareFact(state, "pulled_at", readFact({ db }, "pulled_at"));
     } finally {
       db.close();

@@ -95,8 +95,7 @@ export function openForPull(
 /** Runs work on the list; undefined where nothing was pulled yet. */
 export function withHubList<T>(paths: Paths, work: (list: HubList) => T): T | undefined {
   return withExistingState(paths, ({ db }) => {
-    const hasTables =
-      db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'hub_sessions'").get() !== undefined;
+    const hasTables = db.get("SELECT 1 FROM sqlite_schema WHERE name = 'hub_sessions'") !== undefined;
     return hasTables ? work({ db, copies: paths.copies }) : undefined;
   });
 }
@@ -160,7 +159,7 @@ export function refusedSessions(paths: Paths): string[] {
 /** Removes a session and its contents. */
 export function removeShared(list: HubList, session: SharedSession): void {
   emptyShared(list, session);
-  list.db.prepare("DELETE FROM hub_sessions WHERE stored_id = ?").run(session.storedId);
+  list.db.run("DELETE FROM hub_sessions WHERE stored_id = ?", session.storedId);
 }
 
 /** Removes the contents of a session, but keeps that it exists. */
@@ -171,7 +170,7 @@ export function emptyShared(list: HubList, session: SharedSession): void {
 
 /** Notes the change up to which nothing was said in a session. */
 export function noteSilent({ db }: HubList, { storedId }: SharedSession, seq: number): void {
-  db.prepare("UPDATE hub_sessions SET silent_seq = ? WHERE stored_id = ?").run(seq, storedId);
+  db.run("UPDATE hub_sessions SET silent_seq = ? WHERE stored_id = ?", seq, storedId);
 }
 
 /** Brings the index up to date with the copies of others' sessions; a copy that is gone takes its rows along. Returns how many chunks are new. */
@@ -185,7 +184,7 @@ export async function indexPulled(
 }
 
 function dropGone(store: Store, files: ReadonlySet<string>): void {
-  const known = store.db.prepare("SELECT number, id, file FROM sessions WHERE owner IS NOT NULL").all();
+  const known = store.db.all("SELECT number, id, file FROM sessions WHERE owner IS NOT NULL");
   const gone = known.filter(({ file }) => !files.has(String(file)));
   if (gone.length === 0) return;
   store.db.transaction(() => {

@@ -151,5 +151,5 @@ async function readDescriptions(
 
 /** Notes what a session was found to take. */
 export function noteSize({ db }: HubList, { storedId }: SharedSession, size: number): void {
-  db.prepare("UPDATE hub_sessions SET chunks = ? WHERE stored_id = ?").run(size, storedId);
+  db.run("UPDATE hub_sessions SET chunks = ? WHERE stored_id = ?", size, storedId);
 }

@@ -190,7 +190,7 @@ type Withdrawal = SessionKey & { undone: 0 | 1 };
 
 /** Sends the hub what was forgotten or readmitted here. Returns how many of its sessions were removed. */
 async function sendWithdrawals(hub: Hub, state: Store): Promise<number> {
-  const rows = state.db.prepare("SELECT agent, id, undone FROM share_withdrawals WHERE sent = 0").all();
+  const rows = state.db.all("SELECT agent, id, undone FROM share_withdrawals WHERE sent = 0");
   const pending = rows as unknown[] as Withdrawal[];
   if (pending.length === 0) return 0;
   const [back, out] = [pending.filter(({ undone }) => undone), pending.filter(({ undone }) => !undone)];

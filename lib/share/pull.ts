@@ -153,20 +153,33 @@ function noteShared(
   if (before && (before.storedId !== storedId || before.agent !== agent || seq < before.seq)) {
     removeShared(list, before);
   }
-  const other = db
-    .prepare(
-      `SELECT 1 FROM hub_sessions
+  const other = db.get(
+    `SELECT 1 FROM hub_sessions
        WHERE number <> ? AND (stored_id = ? OR (owner = ? AND agent = ? AND id = ?))`,
-    )
-    .get(number, storedId, owner, agent, id);
+    number,
+    storedId,
+    owner,
+    agent,
+    id,
+  );
   if (other) return "another session has its name";
-  db.prepare(
+  db.run(
     `INSERT INTO hub_sessions (stored_id, owner, machine, agent, id, number, origin, project, seq, updated_at, chunks)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, -1)
      ON CONFLICT (stored_id) DO UPDATE SET project = excluded.project, origin = excluded.origin, seq = excluded.seq,
        chunks = CASE WHEN seq = excluded.seq THEN chunks ELSE -1 END,
        updated_at = CASE WHEN seq = excluded.seq THEN min(updated_at, excluded.updated_at) ELSE excluded.updated_at END`,
-  ).run(storedId, owner, machine, agent, id, number, origin, project, seq, updatedAt);
+    storedId,
+    owner,
+    machine,
+    agent,
+    id,
+    number,
+    origin,
+    project,
+    seq,
+    updatedAt,
+  );
   return undefined;
 }
 

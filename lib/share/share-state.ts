@@ -57,19 +57,19 @@ export function ownOrigin(state: Store): string {
 }
 
 export function readShareFact(state: Pick<Store, "db">, name: FactName): string | undefined {
-  const row = state.db.prepare("SELECT value FROM share_facts WHERE name = ?").get(name);
+  const row = state.db.get("SELECT value FROM share_facts WHERE name = ?", name);
   return row && String(row.value);
 }
 
 /** Sets a fact, or removes it when the value is undefined. */
 export function writeShareFact(state: Pick<Store, "db">, name: FactName, value: string | undefined): void {
-  if (value === undefined) state.db.prepare("DELETE FROM share_facts WHERE name = ?").run(name);
-  else state.db.prepare("INSERT OR REPLACE INTO share_facts (name, value) VALUES (?, ?)").run(name, value);
+  if (value === undefined) state.db.run("DELETE FROM share_facts WHERE name = ?", name);
+  else state.db.run("INSERT OR REPLACE INTO share_facts (name, value) VALUES (?, ?)", name, value);
 }
 
 /** Returns every note of what was published, by `<agent> <id>`. */
 export function readPublished({ db }: Store): Map<string, PublishedNote> {
-  const rows = db.prepare("SELECT agent, id, signature, project, name, cwd FROM share_published").all();
+  const rows = db.all("SELECT agent, id, signature, project, name, cwd FROM share_published");
   const notes = rows.map(({ name, cwd, ...row }) => {
     return { ...row, name: name ?? undefined, cwd: cwd ?? undefined } as PublishedNote;
   });

@@ -107,11 +107,11 @@ export function isOfVersion(db: SqlDatabase, version: number): boolean {
 }
 
 function readVersion(db: SqlDatabase): number {
-  return Number(db.prepare("PRAGMA user_version").get()?.user_version ?? 0);
+  return Number(db.get("PRAGMA user_version")?.user_version ?? 0);
 }
 
 function isEmpty(db: SqlDatabase): boolean {
-  return db.prepare("SELECT 1 FROM sqlite_schema").get() === undefined;
+  return db.get("SELECT 1 FROM sqlite_schema") === undefined;
 }
 
 /** Fills a new database with what is carried over; returns whether all of the old one could be read. */
@@ -135,7 +135,7 @@ function fillNew(path: string, options: Versioned): boolean {
       to.exec("PRAGMA journal_mode = DELETE");
       if (!isWhole || isMarkedDamaged(path)) return false;
       // the old file loses its log before its name
-      from.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get();
+      from.get("PRAGMA wal_checkpoint(TRUNCATE)");
       return true;
     } finally {
       from?.close();
@@ -234,7 +234,7 @@ function eachRow(
     try {
       // an index may be damaged too
       const sql = `SELECT ${columns} FROM ${table} NOT INDEXED ${order}`;
-      for (const row of from.prepare(sql).iterate()) take(row);
+      for (const row of from.iterate(sql)) take(row);
       if (isWhole) return true;
     } catch {
       isWhole = false; // the damage starts here, or a small table has no end to start from
@@ -246,10 +246,7 @@ function eachRow(
 /** Returns the columns of a table or a view; none if the table is missing. */
 function listColumns(table: string, db: SqlDatabase): string[] {
   try {
-    return db
-      .prepare(`PRAGMA table_info(${table})`)
-      .all()
-      .map(({ name }) => String(name));
+    return db.all(`PRAGMA table_info(${table})`).map(({ name }) => String(name));
   } catch {
     return []; // its definition cannot be read
   }

@@ -54,7 +54,7 @@ export function attachPaid(db: SqlDatabase, index: string): void {
   try {
     attach(db, existsSync(path) ? path : ":memory:");
   } catch {
-    if (db.prepare("SELECT 1 FROM pragma_database_list WHERE name = 'paid'").get()) db.exec("DETACH paid");
+    if (db.get("SELECT 1 FROM pragma_database_list WHERE name = 'paid'")) db.exec("DETACH paid");
     attach(db, ":memory:");
   }
 }
@@ -70,8 +70,8 @@ export function keepPaid(db: SqlDatabase, index: string): void {
 function attach(db: SqlDatabase, path: string): void {
   // opened by itself first: damage met in an attached file would be taken for that of the index
   if (path !== ":memory:") openVersioned(path, FILE).close();
-  db.prepare("ATTACH ? AS paid").run(path);
-  if (path !== ":memory:") db.prepare("PRAGMA paid.journal_mode = WAL").get();
+  db.run("ATTACH ? AS paid", path);
+  if (path !== ":memory:") db.get("PRAGMA paid.journal_mode = WAL");
   else db.exec(TABLES.replaceAll("IF NOT EXISTS ", "IF NOT EXISTS paid."));
 }
 
@@ -97,22 +97,26 @@ export function putPaidVector(
   { hash, session }: Paid,
   { embedder, embedding }: { embedder: number; embedding: Uint8Array },
 ): void {
-  db.prepare(
+  db.run(
     `INSERT INTO paid.vectors (content_hash, model, dimensions, embedding, used_on)
      SELECT ?, model, dimensions, ?, ? FROM embedders WHERE id = ?
      ON CONFLICT DO UPDATE SET embedding = excluded.embedding, used_on = excluded.used_on`,
-  ).run(hash, embedding, today(), embedder);
+    hash,
+    embedding,
+    today(),
+    embedder,
+  );
   putHolder(db, { hash, session });
 }
 
 /** Returns the vector that an embedder of the index gave for some words. */
 export function paidVector(db: SqlDatabase, hash: Uint8Array, embedder: number): Uint8Array | undefined {
-  const row = db
-    .prepare(
-      `SELECT embedding FROM paid.vectors JOIN embedders USING (model, dimensions)
+  const row = db.get(
+    `SELECT embedding FROM paid.vectors JOIN embedders USING (model, dimensions)
        WHERE content_hash = ? AND id = ?`,
-    )
-    .get(hash, embedder);
+    hash,
+    embedder,
+  );
   return row?.embedding as Uint8Array | undefined;
 }
 
@@ -122,24 +126,25 @@ export function putPaidTopics(
   { hash, session }: Paid,
   { topics, model }: { topics: readonly string[]; model: string },
 ): void {
-  db.prepare(
+  db.run(
     "INSERT OR REPLACE INTO paid.topics (content_hash, topics, model, used_on) VALUES (?, ?, ?, ?)",
-  ).run(hash, JSON.stringify(topics), model, today());
+    hash,
+    JSON.stringify(topics),
+    model,
+    today(),
+  );
   putHolder(db, { hash, session });
 }
 
 /** Returns the topics that a model gave for some words. */
 export function paidTopics(db: SqlDatabase, hash: Uint8Array): string[] | undefined {
-  const row = db.prepare("SELECT topics FROM paid.topics WHERE content_hash = ?").get(hash);
+  const row = db.get("SELECT topics FROM paid.topics WHERE content_hash = ?", hash);
   return row && JSON.parse(String(row.topics));
 }
 
 /** Notes that a session holds words that were paid for. */
 function putHolder(db: SqlDatabase, { hash, session }: Paid): void {
-  db.prepare("INSERT OR IGNORE INTO paid.holders (content_hash, session_id) VALUES (?, ?)").run(
-    hash,
-    session,
-  );
+  db.run("INSERT OR IGNORE INTO paid.holders (content_hash, session_id) VALUES (?, ?)", hash, session);
 }
 
 /** Removes what sessions hold, but for the words that the index still has of them, and what is left without a holder. */
@@ -149,7 +154,8 @@ export function releasePaid(db: SqlDatabase, sessions: readonly string[]): void 
 
 function forgetHolders(db: SqlDatabase, sessions: readonly string[], but = ""): void {
   db.exec("PRAGMA paid.secure_delete = ON");
-  db.prepare(`DELETE FROM paid.holders WHERE session_id IN (SELECT value FROM json_each(?)) ${but}`).run(
+  db.run(
+    `DELETE FROM paid.holders WHERE session_id IN (SELECT value FROM json_each(?)) ${but}`,
     JSON.stringify(sessions),
   );
   for (const table of ["vectors", "topics"])
@@ -170,7 +176,7 @@ export function forgetPaid(forgetting: Forgetting, { paths, dryRun }: ForgetIn):
       );
     } else {
       const drop = db.prepare("DELETE FROM paid.topics WHERE content_hash = ?");
-      for (const { content_hash = null, topics } of db.prepare("SELECT * FROM paid.topics").all())
+      for (const { content_hash = null, topics } of db.all("SELECT * FROM paid.topics"))
         if (forgetting.hasText(String(topics))) drop.run(content_hash);
     }
     return { unerased: erasePaid(db) ? 0 : 1 };
@@ -182,21 +188,20 @@ export function forgetPaid(forgetting: Forgetting, { paths, dryRun }: ForgetIn):
 /** Overwrites the bytes of what was removed; returns whether no other process kept that from happening. */
 export function erasePaid(db: SqlDatabase): boolean {
   db.exec("VACUUM paid");
-  return db.prepare("PRAGMA paid.wal_checkpoint(TRUNCATE)").get()?.busy !== 1;
+  return db.get("PRAGMA paid.wal_checkpoint(TRUNCATE)")?.busy !== 1;
 }
 
 /** Dates anew what the index uses, and removes what nothing has used for a year. */
 export function tendPaid(db: SqlDatabase): void {
   for (const table of ["vectors", "topics"]) {
-    const isOld = db
-      .prepare(`SELECT 1 FROM paid.${table} WHERE used_on < ? LIMIT 1`)
-      .get(today() - DATED_DAYS);
+    const isOld = db.get(`SELECT 1 FROM paid.${table} WHERE used_on < ? LIMIT 1`, today() - DATED_DAYS);
     if (isOld === undefined) continue;
     db.transaction(() => {
-      db.prepare(
+      db.run(
         `UPDATE paid.${table} SET used_on = ? WHERE content_hash IN (SELECT content_hash FROM main.chunks)`,
-      ).run(today());
-      db.prepare(`DELETE FROM paid.${table} WHERE used_on < ?`).run(today() - UNUSED_DAYS);
+        today(),
+      );
+      db.run(`DELETE FROM paid.${table} WHERE used_on < ?`, today() - UNUSED_DAYS);
       db.exec(
         `DELETE FROM paid.holders WHERE content_hash NOT IN
            (SELECT content_hash FROM paid.vectors UNION ALL SELECT content_hash FROM paid.topics)`,

@@ -29,7 +29,15 @@ interface Statement {
   iterate(...parameters: SqlParameters): IterableIterator<SqlRow>;
 }
 
-export interface SqlDatabase {
+/** What a statement does, asked for by its text. */
+type Statements = {
+  [What in keyof Statement]: (
+    sql: string,
+    ...parameters: Parameters<Statement[What]>
+  ) => ReturnType<Statement[What]>;
+};
+
+export interface SqlDatabase extends Statements {
   readonly path: string;
   /** The reason that nothing can be written: the folder is read-only or full. Undefined if writing works. */
   readonly readOnly: string | undefined;
@@ -306,6 +314,17 @@ function wrapDriver(
   { readOnly, convert = ownErrors(path) }: { readOnly?: string; convert?: Convert } = {},
 ): SqlDatabase {
   const statements = new Map<string, Statement>();
+  const prepare = (sql: string) => {
+    let statement = statements.get(sql);
+    if (!statement) {
+      statement = wrapStatement(
+        guarded(convert, () => driver.prepare(sql.replace(BOUND, "= +"))),
+        convert,
+      );
+      statements.set(sql, statement);
+    }
+    return statement;
+  };
   let depth = 0;
   let vectors: SqlDatabase["vectors"] | undefined;
   return {
@@ -317,17 +336,11 @@ function wrapDriver(
       return vectors;
     },
     exec: (sql) => guarded(convert, () => driver.exec(sql)),
-    prepare(sql) {
-      let statement = statements.get(sql);
-      if (!statement) {
-        statement = wrapStatement(
-          guarded(convert, () => driver.prepare(sql.replace(BOUND, "= +"))),
-          convert,
-        );
-        statements.set(sql, statement);
-      }
-      return statement;
-    },
+    prepare,
+    all: (sql, ...parameters) => prepare(sql).all(...parameters),
+    get: (sql, ...parameters) => prepare(sql).get(...parameters),
+    run: (sql, ...parameters) => prepare(sql).run(...parameters),
+    iterate: (sql, ...parameters) => prepare(sql).iterate(...parameters),
     transaction(work) {
       if (depth > 0) return work();
       try {

@@ -59,7 +59,7 @@ export function withExistingState<T>(paths: StatePaths, work: (state: Store) => 
 export function eraseFreedState(paths: StatePaths): void {
   withExistingState(paths, ({ db }) => {
     db.exec("VACUUM");
-    db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get();
+    db.get("PRAGMA wal_checkpoint(TRUNCATE)");
   });
 }
 
@@ -261,16 +261,21 @@ export function recordWritten(
   { path, content, sessionId }: WrittenFile & { content: string | Uint8Array },
 ): void {
   withState(paths, ({ db }) => {
-    db.prepare(
+    db.run(
       "INSERT OR REPLACE INTO written_files (path, sha256, session_id, written_at, home) VALUES (?, ?, ?, ?, ?)",
-    ).run(realFile(path), hashContent(content), sessionId, new Date().toISOString(), stateFolder(paths));
+      realFile(path),
+      hashContent(content),
+      sessionId,
+      new Date().toISOString(),
+      stateFolder(paths),
+    );
   });
 }
 
 /** Returns every recorded file. */
 export function writtenFiles(paths: StatePaths): WrittenFile[] {
   const rows = withExistingState(paths, ({ db }) =>
-    db.prepare("SELECT path, session_id FROM written_files ORDER BY path").all(),
+    db.all("SELECT path, session_id FROM written_files ORDER BY path"),
   );
   return (rows ?? []).map(({ path, session_id }) => ({ path: String(path), sessionId: String(session_id) }));
 }
@@ -337,7 +342,7 @@ export function byName(forgetting: Forgetting): Forgetting {
 function isRecorded({ db }: Store, file: string, paths: StatePaths): boolean {
   const content = readBytes(file, WRITTEN_MAX_BYTES);
   if (content === undefined) return false;
-  const row = db.prepare("SELECT sha256, home FROM written_files WHERE path = ?").get(realFile(file));
+  const row = db.get("SELECT sha256, home FROM written_files WHERE path = ?", realFile(file));
   return row?.sha256 === hashContent(content) && isWrittenHere(String(row.home), paths);
 }
 

@@ -54,19 +54,18 @@ export function copyDatabase(from: string, to: string): void {
 
 /** Reads a fact that the index keeps about itself. */
 export function readFact(store: Pick<Store, "db">, name: string): string | undefined {
-  const row = store.db.prepare("SELECT value FROM facts WHERE name = $name").get({ name });
+  const row = store.db.get("SELECT value FROM facts WHERE name = $name", { name });
   return row ? String(row.value) : undefined;
 }
 
 /** Sets a fact, or removes it when the value is undefined. */
 export function writeFact(store: Store, name: string, value: string | undefined): void {
-  if (value === undefined) store.db.prepare("DELETE FROM facts WHERE name = $name").run({ name });
+  if (value === undefined) store.db.run("DELETE FROM facts WHERE name = $name", { name });
   else {
-    store.db
-      .prepare(
-        "INSERT INTO facts (name, value) VALUES ($name, $value) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-      )
-      .run({ name, value });
+    store.db.run(
+      "INSERT INTO facts (name, value) VALUES ($name, $value) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+      { name, value },
+    );
   }
 }
 
