@@ -194,10 +194,10 @@ const METRICS = `
 
 /** Only chunks that the full text knows to hold a marker are read. */
 function readRedactions(store: Store): number {
-  const row = store.db.prepare(
+  const row = store.db.get(
     `SELECT sum(length(text) - length(replace(text, '[redacted:', ''))) / length('[redacted:') AS redactions
      FROM (SELECT content || char(10) || tools AS text FROM session_chunks
            WHERE id IN (SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH '"redacted"'))`,
   );
-  return Number(row.get()?.redactions ?? 0);
+  return Number(row?.redactions ?? 0);
 }

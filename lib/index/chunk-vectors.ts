@@ -48,8 +48,9 @@ export function vectorSource(store: Store, embedding: EmbeddingConfig | undefine
 export function useEmbedder(store: Store, embedding: EmbeddingConfig): number {
   return store.db.transaction(() => {
     const { model, dimensions } = embedding;
-    const insert = store.db.prepare("INSERT INTO embedders (model, dimensions) VALUES (?, ?)");
-    const embedder = findEmbedder(store, embedding) ?? insert.run(model, dimensions).lastId;
+    const embedder =
+      findEmbedder(store, embedding) ??
+      store.db.run("INSERT INTO embedders (model, dimensions) VALUES (?, ?)", model, dimensions).lastId;
     if (store.db.vectors.mode !== "vec0") writeFact(store, TABLE_FACT, undefined);
     else if (readFact(store, TABLE_FACT) !== String(embedder)) fillTable(store, embedder, dimensions);
     return embedder;
@@ -61,15 +62,20 @@ export function pendingChunks(
   { db }: Store,
   { embedder, after, limit, before }: { embedder: number; after: number; limit: number; before: number },
 ): PendingChunk[] {
-  const select = db.prepare(
-    `SELECT id, session_id, content_hash, context_content, embedding_failures FROM session_chunks
-     WHERE embedder IS ? AND id > ? AND embedding_failures < ? AND ${IS_OWN}
-     ORDER BY id LIMIT ?`,
-  );
   // one query for each embedder, since the index has no "other than"
   const others = db.all("SELECT id FROM embedders WHERE id <> ?", embedder);
   return [null, ...others.map(({ id }) => Number(id))]
-    .flatMap((other) => select.all(other, after, before, limit))
+    .flatMap((other) =>
+      db.all(
+        `SELECT id, session_id, content_hash, context_content, embedding_failures FROM session_chunks
+     WHERE embedder IS ? AND id > ? AND embedding_failures < ? AND ${IS_OWN}
+     ORDER BY id LIMIT ?`,
+        other,
+        after,
+        before,
+        limit,
+      ),
+    )
     .map((row) => ({
       id: Number(row.id),
       hash: row.content_hash as Uint8Array,
@@ -152,9 +158,8 @@ export function putVector(
 
 /** Notes that the server refused the chunks' texts on a day. */
 export function noteRefused({ db }: Store, chunks: readonly PendingChunk[], day: number): void {
-  const note = db.prepare("UPDATE chunks SET embedding_failures = ? WHERE id = ?");
   db.transaction(() => {
-    for (const { id } of chunks) note.run(day, id);
+    for (const { id } of chunks) db.run("UPDATE chunks SET embedding_failures = ? WHERE id = ?", day, id);
   });
 }
 
@@ -184,8 +189,8 @@ function fillTable(store: Store, embedder: number, dimensions: number): void {
   const { db } = store;
   db.exec(`DROP TABLE IF EXISTS session_embeddings;
     CREATE VIRTUAL TABLE session_embeddings USING vec0(chunk_id INTEGER PRIMARY KEY, embedding bit[${dimensions}])`);
-  const rows = db.prepare("SELECT id, embedding FROM chunks WHERE embedder = ?");
-  for (const row of rows.iterate(embedder)) insertBits(store, Number(row.id), row.embedding as Uint8Array);
+  for (const row of db.iterate("SELECT id, embedding FROM chunks WHERE embedder = ?", embedder))
+    insertBits(store, Number(row.id), row.embedding as Uint8Array);
   writeFact(store, TABLE_FACT, String(embedder));
 }
 

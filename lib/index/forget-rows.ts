@@ -62,24 +62,25 @@ function heldAmong(
 
 /** Counts chunks by their own ids or their sessions' numbers. */
 function countChunks({ db }: Store, column: "id" | "session", values: string): RowsFound {
-  const count = db.prepare(
+  const counts = db.get(
     `SELECT count(*) FILTER (WHERE own) AS chunks, count(embedder) AS vectors, count(*) FILTER (WHERE NOT own) AS sharedChunks
      FROM (SELECT embedder, ${IS_OWN} AS own FROM chunks WHERE ${column} IN (SELECT value FROM json_each(?)))`,
+    values,
   );
-  return { ...NOTHING, ...count.get(values) };
+  return { ...NOTHING, ...counts };
 }
 
 /** Removes what the index holds of sessions with rows that may be forgotten ones, by time and speaker: they are read again. */
 export function removeForgotten(store: Store, rules: ForgottenTest): void {
   const { isForgotten } = rules;
   if (!isForgotten) return;
-  const rows = store.db.prepare("SELECT who, at FROM rows WHERE session = ? ORDER BY line, nth");
   for (const { number, storedId, session } of heldSessions(store)) {
     const isOut = ({ who, at }: SqlRow) =>
       isForgotten(
         makeKeys({ kind: who as Row["who"], at: String(at), text: "" }, session.agent, rules)?.time ?? "",
       );
-    if (!rows.all(number).some(isOut)) continue;
+    if (!store.db.all("SELECT who, at FROM rows WHERE session = ? ORDER BY line, nth", number).some(isOut))
+      continue;
     removeContents(store, number);
     forgetProgress(store, [storedId]);
   }
@@ -112,11 +113,9 @@ function findText(store: Store, hasText: (text: string) => boolean): { chunks: n
   const addMessages = () => {
     for (const row of inChunks(store, "r.id, r.who", "c.id", chunks)) addRow(row);
   };
-  const texts = store.db.prepare("SELECT id, context_content, content, tools FROM session_chunks");
-  for (const chunk of texts.iterate())
+  for (const chunk of store.db.iterate("SELECT id, context_content, content, tools FROM session_chunks"))
     if (isIn(chunk.context_content, chunk.content, chunk.tools)) addChunk(chunk);
-  const words = store.db.prepare("SELECT id, who, text, target, paths, input, result FROM rows");
-  for (const row of words.iterate())
+  for (const row of store.db.iterate("SELECT id, who, text, target, paths, input, result FROM rows"))
     if (isIn(row.text, row.target, row.paths, row.input, row.result)) addRow(row);
   addMessages();
   for (const chunk of inChunks(store, "c.id", "r.id", rows.keys())) addChunk(chunk);
@@ -147,11 +146,15 @@ function forgetChunks(store: Store, hasText: (text: string) => boolean): void {
       `DELETE FROM exchanges WHERE id NOT IN (SELECT exchange FROM chunks);
        UPDATE index_state SET chunk_count = (SELECT count(*) FROM chunks c WHERE c.session = index_state.session)`,
     );
-    const update = store.db.prepare("UPDATE sessions SET name = ?, cwd = ?, project = ? WHERE number = ?");
     for (const row of store.db.all("SELECT number, name, cwd, project FROM sessions")) {
       const facts = [row.name, row.cwd, row.project].map((fact = null) => fact);
       const kept = facts.map((fact) => (fact === null || hasText(String(fact)) ? null : fact));
-      if (kept.some((fact, i) => fact !== facts[i])) update.run(...kept, Number(row.number));
+      if (kept.some((fact, i) => fact !== facts[i]))
+        store.db.run(
+          "UPDATE sessions SET name = ?, cwd = ?, project = ? WHERE number = ?",
+          ...kept,
+          Number(row.number),
+        );
     }
     return holding.map(({ id }) => hostId(String(id)));
   });

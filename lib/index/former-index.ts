@@ -146,26 +146,35 @@ function takePaid(from: SqlDatabase, { db }: Store): void {
   if (isEmpty) return;
   keepPaid(db, db.path);
   db.transaction(() => {
-    const putEmbedder = db.prepare("INSERT OR IGNORE INTO embedders (model, dimensions) VALUES (?, ?)");
     for (const { model = null, dimensions = null } of from.all("SELECT * FROM embedders"))
-      putEmbedder.run(model, dimensions);
-    const putVector = db.prepare("INSERT OR IGNORE INTO paid.vectors VALUES (?, ?, ?, ?, ?)");
+      db.run("INSERT OR IGNORE INTO embedders (model, dimensions) VALUES (?, ?)", model, dimensions);
     for (const {
       content_hash = null,
       model = null,
       dimensions = null,
       embedding = null,
     } of vectors.iterate())
-      putVector.run(content_hash, model, dimensions, embedding, today());
-    const putTopics = db.prepare("INSERT OR IGNORE INTO paid.topics VALUES (?, ?, ?, ?)");
+      db.run(
+        "INSERT OR IGNORE INTO paid.vectors VALUES (?, ?, ?, ?, ?)",
+        content_hash,
+        model,
+        dimensions,
+        embedding,
+        today(),
+      );
     for (const row of topics.iterate())
-      putTopics.run(row.content_hash ?? null, row.topics ?? null, row.model ?? null, today());
-    const putHolder = db.prepare("INSERT OR IGNORE INTO paid.holders VALUES (?, ?)");
+      db.run(
+        "INSERT OR IGNORE INTO paid.topics VALUES (?, ?, ?, ?)",
+        row.content_hash ?? null,
+        row.topics ?? null,
+        row.model ?? null,
+        today(),
+      );
     const holders = from.prepare(
       "SELECT DISTINCT c.content_hash, s.id FROM chunks c JOIN sessions s ON s.number = c.session",
     );
     for (const { content_hash = null, id } of holders.iterate())
-      putHolder.run(content_hash, hostId(String(id)));
+      db.run("INSERT OR IGNORE INTO paid.holders VALUES (?, ?)", content_hash, hostId(String(id)));
   });
 }
 

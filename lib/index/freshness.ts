@@ -221,9 +221,9 @@ export function markSources({ db }: Store, listed: readonly Session[]): number {
   });
   const changed = sessions.filter(({ isGone, isMarked }) => isGone !== isMarked);
   if (changed.length > 0) {
-    const mark = db.prepare("UPDATE sessions SET source_gone = ? WHERE number = ?");
     db.transaction(() => {
-      for (const { number, isGone } of changed) mark.run(isGone ? 1 : 0, number);
+      for (const { number, isGone } of changed)
+        db.run("UPDATE sessions SET source_gone = ? WHERE number = ?", isGone ? 1 : 0, number);
     });
   }
   return sessions.filter(({ isGone }) => isGone).length;

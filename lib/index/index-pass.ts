@@ -307,8 +307,8 @@ function save(pass: Pass, end: Pick<IndexProgress, "status" | "size" | "modified
   const { state, store, position, session, facts, isNew, compactedLine } = pass;
   if (isOverLimit(pass)) {
     removeChunks(store, state.number, position.nextChunk - SESSION_CHUNKS_MAX);
-    const first = store.db.prepare("SELECT min(line) AS line FROM exchanges WHERE session = ?");
-    removeRows(store, state.number, { after: -1, to: Number(first.get(state.number)?.line ?? 0) - 1 });
+    const first = store.db.get("SELECT min(line) AS line FROM exchanges WHERE session = ?", state.number);
+    removeRows(store, state.number, { after: -1, to: Number(first?.line ?? 0) - 1 });
   }
   if (pass.isBranched) {
     updateRewound(store, state.number, session.size > REWOUND_MAX ? [] : readRewound(session.file));
@@ -376,17 +376,13 @@ function claimsAlone(entry: Entry, before: Entry | undefined): boolean {
  * with their ids, into a new file, and a row is indexed where it was seen first.
  */
 function claimRows({ db }: Store, entries: readonly Entry[], { number, id }: IndexProgress): Entry[] {
-  const take = db.prepare(
-    "INSERT INTO row_keys (key, session, line) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-  );
-  const holder = db.prepare("SELECT session, line FROM row_keys WHERE key = ?");
-  const noteCopy = db.prepare(
-    "INSERT OR IGNORE INTO copies (session_id, owner_id) SELECT ?, id FROM sessions WHERE number = ?",
-  );
+  const take = "INSERT INTO row_keys (key, session, line) VALUES (?, ?, ?) ON CONFLICT DO NOTHING";
+  const noteCopy =
+    "INSERT OR IGNORE INTO copies (session_id, owner_id) SELECT ?, id FROM sessions WHERE number = ?";
   const isOurs = (key: number, line: number) => {
-    if (take.run(key, number, line).changes === 1) return true;
-    const row = holder.get(key);
-    if (row?.session !== number) noteCopy.run(id, Number(row?.session));
+    if (db.run(take, key, number, line).changes === 1) return true;
+    const row = db.get("SELECT session, line FROM row_keys WHERE key = ?", key);
+    if (row?.session !== number) db.run(noteCopy, id, Number(row?.session));
     return row?.session === number && row.line === line;
   };
   let isTaken = true;

@@ -180,8 +180,8 @@ export function rewoundLines(store: Store, session: number): LineSpan[] {
 /** Replaces the lines of a session that were taken back. */
 export function updateRewound({ db }: Store, session: number, spans: readonly LineSpan[]): void {
   db.run("DELETE FROM rewound WHERE session = ?", session);
-  const insert = db.prepare("INSERT INTO rewound (session, first_line, last_line) VALUES (?, ?, ?)");
-  for (const [first, last] of spans) insert.run(session, first, last);
+  for (const [first, last] of spans)
+    db.run("INSERT INTO rewound (session, first_line, last_line) VALUES (?, ?, ?)", session, first, last);
 }
 
 /** A session's state in the index, as `embed --status` shows it. */
@@ -198,19 +198,18 @@ export interface SessionStatus
 
 /** Returns the state of every own session in the index, the newest first. */
 export function readStatuses(store: Store): SessionStatus[] {
-  const rows = store.db.prepare(
-    `SELECT id, agent, name, file, status, chunk_count AS chunks,
+  return store.db
+    .all(`SELECT id, agent, name, file, status, chunk_count AS chunks,
        (SELECT count(embedder) FROM chunks c WHERE c.session = sessions.number) AS vectors,
        skipped_lines AS skippedLines, last_indexed AS lastIndexed, source_gone AS sourceGone, error
-     FROM own_sessions AS sessions JOIN index_state ON session_id = id ORDER BY updated_at DESC, id`,
-  );
-  return rows.all().map(({ name, file, sourceGone, error, ...row }) => {
-    const texts = { ...(name ? { name } : {}), ...(error ? { error } : {}) };
-    return {
-      ...row,
-      ...texts,
-      file: placeOnDisk(String(file)),
-      sourceGone: sourceGone === 1,
-    } as SessionStatus;
-  });
+     FROM own_sessions AS sessions JOIN index_state ON session_id = id ORDER BY updated_at DESC, id`)
+    .map(({ name, file, sourceGone, error, ...row }) => {
+      const texts = { ...(name ? { name } : {}), ...(error ? { error } : {}) };
+      return {
+        ...row,
+        ...texts,
+        file: placeOnDisk(String(file)),
+        sourceGone: sourceGone === 1,
+      } as SessionStatus;
+    });
 }

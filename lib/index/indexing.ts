@@ -118,13 +118,12 @@ async function noteProjects({
   if (!isNew || paths.transcripts.length > 0) return;
   const { known, placeOf } = projectLookup(paths);
   const noted = new Set([...known.values()].flatMap((there) => there.flatMap(({ sessions }) => sessions)));
-  const rows = store.db.prepare(
-    "SELECT id, cwd, file FROM own_sessions WHERE parent_id IS NULL AND cwd <> ''",
-  );
-  const ran = rows.all().flatMap((row) => {
-    const [id, cwd] = [hostId(String(row.id)), String(row.cwd)];
-    return noted.has(id) || findMachine(String(row.file), paths) !== undefined ? [] : [{ id, cwd }];
-  });
+  const ran = store.db
+    .all("SELECT id, cwd, file FROM own_sessions WHERE parent_id IS NULL AND cwd <> ''")
+    .flatMap((row) => {
+      const [id, cwd] = [hostId(String(row.id)), String(row.cwd)];
+      return noted.has(id) || findMachine(String(row.file), paths) !== undefined ? [] : [{ id, cwd }];
+    });
   const isShown = (text: string) => shownText(text, rules) === text;
   const out = settings.exclude.projects.map((entry) => ({ id: "", cwd: paths.expand(entry) }));
   const there = [...ran, ...out].flatMap(({ id, cwd }) => {

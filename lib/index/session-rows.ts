@@ -63,13 +63,11 @@ function addChunk(
   );
   const header = { ...chunk.header, topics };
   const [first, last] = findEnds(chunk);
-  const insert = db.prepare(
+  const { lastId } = db.run(
     `INSERT INTO chunks (session, chunk_index, exchange, timestamp, day, clock, speakers, topic_tags, has_decision,
        has_action, first_line, first_nth, last_line, last_nth, part_from, part_to, content_hash, tools, length,
        token_count, created_at, embedder, embedding)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  );
-  const { lastId } = insert.run(
     ...[session, chunk.index, exchange, timestamp],
     ...[header.day, header.clock ?? null],
     ...[JSON.stringify([...new Set(chunk.rows.map(({ who }) => who))]), JSON.stringify(topics)],
@@ -262,25 +260,39 @@ type RowOwner = Pick<ChunkPlace, "session" | "timestamp">;
 
 /** Inserts rows, calls with their full text and the keys of their error lines. */
 export function addRows({ db }: Store, rows: readonly Row[], place: RowOwner): void {
-  const insert = db.prepare(
-    "INSERT INTO rows (session, line, nth, at, who, text, tool) VALUES (?, ?, ?, ?, ?, ?, ?)",
-  );
   for (const row of rows) {
     const { line, nth, at = place.timestamp, who } = row;
     if (who === "tool") addDone(db, row, place);
-    else insert.run(place.session, line, nth, at, who, row.text, row.typed === false ? PROGRAM : null);
+    else
+      db.run(
+        "INSERT INTO rows (session, line, nth, at, who, text, tool) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        place.session,
+        line,
+        nth,
+        at,
+        who,
+        row.text,
+        row.typed === false ? PROGRAM : null,
+      );
   }
 }
 
 function addDone(db: Store["db"], row: Done, { session, timestamp }: RowOwner): void {
-  const insert = db.prepare(
-    `INSERT INTO rows (session, line, nth, at, who, result_line, kind, tool, target, paths, input, outcome, result)
-     VALUES (?, ?, ?, ?, 'tool', ?, ?, ?, ?, ?, ?, ?, ?)`,
-  );
   const { line, nth, at = timestamp, resultLine = null, kind, tool, target, input, outcome, result } = row;
   const paths = row.paths.join("\n");
   const texts = [target, paths === target ? null : paths, input, outcome, result];
-  const { lastId } = insert.run(session, line, nth, at, resultLine, kind, tool, ...texts);
+  const { lastId } = db.run(
+    `INSERT INTO rows (session, line, nth, at, who, result_line, kind, tool, target, paths, input, outcome, result)
+     VALUES (?, ?, ?, ?, 'tool', ?, ?, ?, ?, ?, ?, ?, ?)`,
+    session,
+    line,
+    nth,
+    at,
+    resultLine,
+    kind,
+    tool,
+    ...texts,
+  );
   const names = paths === target ? target : `${target}\n${paths}`;
   const words = isFileText(row) ? "" : result;
   db.run(
@@ -289,9 +301,8 @@ function addDone(db: Store["db"], row: Done, { session, timestamp }: RowOwner): 
   );
   // a command that went well may print errors too
   if (kind !== "command" || outcome === "rejected") return;
-  const insertError = db.prepare("INSERT INTO error_lines (key, deed) VALUES (?, ?)");
   for (const key of errorKeys(result, { hasFailed: outcome === "failed" }).keys())
-    insertError.run(key, lastId);
+    db.run("INSERT INTO error_lines (key, deed) VALUES (?, ?)", key, lastId);
 }
 
 /** Returns whether a call's result is just the text of a file, by which nobody searches for the call. */

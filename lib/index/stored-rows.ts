@@ -135,11 +135,14 @@ export interface ChunkText extends Pick<Chunk, "rows" | "header" | "tools"> {
 /** Returns whether a row of a session contains one of these texts. */
 export function holdsAny({ db }: Store, session: number, texts: readonly string[]): boolean {
   if (texts.length === 0) return false;
-  const found = db.prepare(
-    `SELECT 1 FROM rows r, json_each(?) t WHERE r.session = ? AND (instr(r.text, t.value) OR instr(r.target, t.value)
+  return (
+    db.get(
+      `SELECT 1 FROM rows r, json_each(?) t WHERE r.session = ? AND (instr(r.text, t.value) OR instr(r.target, t.value)
        OR instr(r.paths, t.value) OR instr(r.input, t.value) OR instr(r.result, t.value)) LIMIT 1`,
+      JSON.stringify(texts),
+      session,
+    ) !== undefined
   );
-  return found.get(JSON.stringify(texts), session) !== undefined;
 }
 
 /** Reads the texts of chunks, in the order of their ids. */

@@ -116,12 +116,9 @@ function removePulled(file: string): void {
 
 /** Returns every session of the hub that is known here. */
 export function readShared({ db }: HubList): SharedSession[] {
-  const rows = db.prepare(
-    `SELECT stored_id AS storedId, owner, machine, agent, id, number, origin, project, seq, silent_seq AS silentSeq,
+  return db.all(`SELECT stored_id AS storedId, owner, machine, agent, id, number, origin, project, seq, silent_seq AS silentSeq,
        updated_at AS updatedAt, chunks
-     FROM hub_sessions ORDER BY updated_at DESC, stored_id`,
-  );
-  return rows.all() as unknown[] as SharedSession[];
+     FROM hub_sessions ORDER BY updated_at DESC, stored_id`) as unknown[] as SharedSession[];
 }
 
 /** Returns the hub's last change of a session that is here, as its copy's note says; 0: nothing of it is. */

@@ -224,14 +224,13 @@ export function shareRules({ settings }: Pick<Config, "settings">): string {
 
 /** Returns the keys of sessions for which the index holds nothing to send, or no directory that names a project. */
 export function emptiedSessions(store: Store): SessionKey[] {
-  const rows = store.db.prepare(
-    `SELECT id, agent, parent_id FROM own_sessions JOIN index_state ON session_id = id
-     WHERE (chunk_count = 0 OR cwd IS NULL) AND (status = 'complete' OR source_gone = 1)`,
-  );
-  return rows.all().map(({ id, agent, parent_id }) => ({
-    agent: String(agent),
-    id: hubId({ id: hostId(String(id)), parentId: textOf(parent_id) }),
-  }));
+  return store.db
+    .all(`SELECT id, agent, parent_id FROM own_sessions JOIN index_state ON session_id = id
+     WHERE (chunk_count = 0 OR cwd IS NULL) AND (status = 'complete' OR source_gone = 1)`)
+    .map(({ id, agent, parent_id }) => ({
+      agent: String(agent),
+      id: hubId({ id: hostId(String(id)), parentId: textOf(parent_id) }),
+    }));
 }
 
 /**
@@ -243,13 +242,10 @@ export function localSessions(
   { config, exclusion }: { config: Pick<Config, "paths" | "settings">; exclusion: Exclusion },
 ): LocalSession[] {
   const context = { config, exclusion, rules: shareRules(config), lookup: projectLookup(config.paths) };
-  const rows = store.db.prepare(
-    `SELECT number, id, agent, file, name, cwd, project, parent_id, started_at, updated_at, chunk_count, last_indexed
-     FROM own_sessions JOIN index_state ON session_id = id
-     WHERE agent <> 'plain' AND chunk_count > 0 ORDER BY updated_at DESC`,
-  );
   const found = new Map<string, LocalSession>();
-  for (const row of rows.all()) {
+  for (const row of store.db.all(`SELECT number, id, agent, file, name, cwd, project, parent_id, started_at, updated_at, chunk_count, last_indexed
+     FROM own_sessions JOIN index_state ON session_id = id
+     WHERE agent <> 'plain' AND chunk_count > 0 ORDER BY updated_at DESC`)) {
     const session = toLocalSession(row, context);
     if (session && !found.has(sessionKey(session))) found.set(sessionKey(session), session);
   }

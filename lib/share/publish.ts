@@ -207,10 +207,13 @@ async function sendWithdrawals(hub: Hub, state: Store): Promise<number> {
   });
   state.db.transaction(() => {
     dropPublished(state, out);
-    const settle = state.db.prepare(
-      "UPDATE share_withdrawals SET sent = 1 WHERE agent = ? AND id = ? AND undone = ?",
-    );
-    for (const { agent, id, undone } of pending) settle.run(agent, id, undone);
+    for (const { agent, id, undone } of pending)
+      state.db.run(
+        "UPDATE share_withdrawals SET sent = 1 WHERE agent = ? AND id = ? AND undone = ?",
+        agent,
+        id,
+        undone,
+      );
     state.db.exec("DELETE FROM share_withdrawals WHERE sent = 1 AND undone = 1");
   });
   return removed;
@@ -408,17 +411,22 @@ async function putExchanges(
 }
 
 function notePublished({ db }: Store, sessions: readonly LocalSession[]): void {
-  const insert = db.prepare(
-    "INSERT OR REPLACE INTO share_published (agent, id, signature, project, name, cwd) VALUES (?, ?, ?, ?, ?, ?)",
-  );
   for (const { agent, id, signature, project, name = null, cwd } of sessions) {
-    insert.run(agent, id, signature, project, name, cwd);
+    db.run(
+      "INSERT OR REPLACE INTO share_published (agent, id, signature, project, name, cwd) VALUES (?, ?, ?, ?, ?, ?)",
+      agent,
+      id,
+      signature,
+      project,
+      name,
+      cwd,
+    );
   }
 }
 
 function dropPublished(state: Store, keys: readonly SessionKey[]): void {
-  const remove = state.db.prepare("DELETE FROM share_published WHERE agent = ? AND id = ?");
   state.db.transaction(() => {
-    for (const { agent, id } of keys) remove.run(agent, id);
+    for (const { agent, id } of keys)
+      state.db.run("DELETE FROM share_published WHERE agent = ? AND id = ?", agent, id);
   });
 }

@@ -92,12 +92,15 @@ export function forgetPublished(forgetting: Forgetting, { paths, dryRun }: Forge
   if (dryRun || "ids" in forgetting) return {};
   const kept = (text: string | undefined) => (text === undefined || forgetting.hasText(text) ? null : text);
   withExistingState(paths, (state) => {
-    const update = state.db.prepare(
-      "UPDATE share_published SET name = ?, cwd = ? WHERE agent = ? AND id = ?",
-    );
     for (const { agent, id, name, cwd } of readPublished(state).values()) {
       if (kept(name) !== (name ?? null) || kept(cwd) !== (cwd ?? null))
-        update.run(kept(name), kept(cwd), agent, id);
+        state.db.run(
+          "UPDATE share_published SET name = ?, cwd = ? WHERE agent = ? AND id = ?",
+          kept(name),
+          kept(cwd),
+          agent,
+          id,
+        );
     }
   });
   return {};
@@ -128,8 +131,8 @@ export function withdrawForgotten(paths: Paths, sessions: readonly { id: string;
 /** Records that these entries of `exclude` no longer keep anything out. */
 export function readmitForgotten(paths: Paths, entries: readonly string[]): void {
   withExistingState(paths, ({ db }) => {
-    const undo = db.prepare("UPDATE share_withdrawals SET undone = 1, sent = 0 WHERE entry = ?");
-    for (const entry of entries) undo.run(entry);
+    for (const entry of entries)
+      db.run("UPDATE share_withdrawals SET undone = 1, sent = 0 WHERE entry = ?", entry);
   });
 }
 

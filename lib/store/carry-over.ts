@@ -204,12 +204,13 @@ export function copyTable(
   const had = listColumns(table, from);
   const columns = listColumns(table, to).filter((column) => had.includes(column));
   if (columns.length === 0) return false;
-  const insert = to.prepare(
-    `INSERT OR IGNORE INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`,
-  );
   return eachRow(from, { table, columns: columns.join(", ") }, (row) => {
     const changed = change(row);
-    if (changed) insert.run(...columns.map((column) => changed[column] ?? null));
+    if (changed)
+      to.run(
+        `INSERT OR IGNORE INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`,
+        ...columns.map((column) => changed[column] ?? null),
+      );
   });
 }
 

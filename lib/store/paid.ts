@@ -175,9 +175,9 @@ export function forgetPaid(forgetting: Forgetting, { paths, dryRun }: ForgetIn):
         [...ids].filter((id) => !lines?.has(id)),
       );
     } else {
-      const drop = db.prepare("DELETE FROM paid.topics WHERE content_hash = ?");
       for (const { content_hash = null, topics } of db.all("SELECT * FROM paid.topics"))
-        if (forgetting.hasText(String(topics))) drop.run(content_hash);
+        if (forgetting.hasText(String(topics)))
+          db.run("DELETE FROM paid.topics WHERE content_hash = ?", content_hash);
     }
     return { unerased: erasePaid(db) ? 0 : 1 };
   } finally {

@@ -313,8 +313,7 @@ export function forgetFiles(
 /** Drops the records of files that are gone: their names have words of what was forgotten. */
 function dropRecords(paths: StatePaths, files: readonly string[]): void {
   withExistingState(paths, ({ db }) => {
-    const drop = db.prepare("DELETE FROM written_files WHERE path = ?");
-    for (const file of files) drop.run(realFile(file));
+    for (const file of files) db.run("DELETE FROM written_files WHERE path = ?", realFile(file));
   });
 }
 
