@@ -27,7 +27,6 @@ import {
   updateRewound,
 } from "./index-state.ts";
 import {
-  addRows,
   countChunks,
   putChunk,
   putExchange,
@@ -79,8 +78,6 @@ interface Pass extends PassOptions, Omit<PassInput, "known"> {
   state: IndexProgress;
   started: number;
   isFromStart: boolean;
-  /** True if the index held nothing of the session before. */
-  isNew: boolean;
   /** The place to which the file was read. */
   progress: ReadProgress;
   /** True if the conversation went on, or may have, from a row that was not its last. */
@@ -180,7 +177,6 @@ function startPass(input: PassInput, options: PassOptions): Pass {
     releaseRows(options.store, [known.id]);
     forgetProgress(options.store, sessionsWithCopies(options.store, known.id));
   }
-  const before = storedChunks(options.store, state.number, state.nextChunk);
   return {
     ...options,
     session,
@@ -197,7 +193,6 @@ function startPass(input: PassInput, options: PassOptions): Pass {
         })),
     started: performance.now(),
     isFromStart: !isContinuing,
-    isNew: known.lastIndexed === "" && before.size === 0,
     progress: { offset: 0, line: 0, skipped: 0 },
     isBranched: false,
     skippedBefore: new Map(),
@@ -206,7 +201,7 @@ function startPass(input: PassInput, options: PassOptions): Pass {
     isTorn: false,
     isCut: false,
     isSpread: false,
-    before,
+    before: storedChunks(options.store, state.number, state.nextChunk),
     newChunks: 0,
     position: {
       nextChunk: state.nextChunk,
@@ -232,7 +227,7 @@ function moveTo(pass: Pass, { items: entries }: Exchange<Entry>): void {
 }
 
 function takeExchange(pass: Pass, { items: all }: Exchange<Entry>): void {
-  const { store, state, isNew, position, head, session, settings, rules } = pass;
+  const { store, state, position, head, session, settings, rules } = pass;
   const { line, nth } = all[0] as Entry;
   const entries = claimRows(store, all, state);
   const around = head?.startedAt ?? session.updatedAt;
@@ -245,8 +240,7 @@ function takeExchange(pass: Pass, { items: all }: Exchange<Entry>): void {
   position.nextChunk += derived.cut;
   const place = { session: state.number, timestamp: entries[0]?.at ?? around };
   const kept = derived.rows.flatMap(keptRow);
-  if (isNew) addRows(store, kept, place);
-  else putRows(store, kept, { ...place, lines: { after: position.rowsTo, to: position.lastLine } });
+  putRows(store, kept, { ...place, lines: { after: position.rowsTo, to: position.lastLine } });
   position.rowsTo = position.lastLine;
   const [first] = derived.chunks;
   if (!first) return;
@@ -283,10 +277,8 @@ function finish(pass: Pass): void {
     return;
   }
   for (const { id } of pass.before.values()) removeChunk(store, id);
-  if (!pass.isNew) {
-    removeRows(store, state.number, { after: position.rowsTo, to: Number.MAX_SAFE_INTEGER });
-    removeEmptyExchanges(store, state.number);
-  }
+  removeRows(store, state.number, { after: position.rowsTo, to: Number.MAX_SAFE_INTEGER });
+  removeEmptyExchanges(store, state.number);
   save(pass, { ...end, status: isOverLimit(pass) ? "partial" : "complete", error });
 }
 
@@ -304,7 +296,7 @@ function findFault({ isFromStart, messages, isTorn, progress, state, session }: 
 }
 
 function save(pass: Pass, end: Pick<IndexProgress, "status" | "size" | "modified" | "error">): void {
-  const { state, store, position, session, facts, isNew, compactedLine } = pass;
+  const { state, store, position, session, facts, compactedLine } = pass;
   if (isOverLimit(pass)) {
     removeChunks(store, state.number, position.nextChunk - SESSION_CHUNKS_MAX);
     const first = store.db.get("SELECT min(line) AS line FROM exchanges WHERE session = ?", state.number);
@@ -312,7 +304,7 @@ function save(pass: Pass, end: Pick<IndexProgress, "status" | "size" | "modified
   }
   if (pass.isBranched) {
     updateRewound(store, state.number, session.size > REWOUND_MAX ? [] : readRewound(session.file));
-  } else if (pass.isFromStart && !isNew) updateRewound(store, state.number, []);
+  } else if (pass.isFromStart) updateRewound(store, state.number, []);
   const { cursor, nextChunk, skipped } = position.safe;
   noteSecrets(pass);
   pass.state = {
@@ -323,7 +315,7 @@ function save(pass: Pass, end: Pick<IndexProgress, "status" | "size" | "modified
     nextChunk,
     skippedLines: skipped,
     fileHash: end.status === "quarantined" || pass.isSpread ? "" : hashBefore(state.file, cursor.offset),
-    chunkCount: isNew && !isOverLimit(pass) ? pass.newChunks : countChunks(store, state.number),
+    chunkCount: countChunks(store, state.number),
     lastIndexed: new Date().toISOString(),
   };
   const tookMs = performance.now() - pass.started;

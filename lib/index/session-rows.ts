@@ -18,9 +18,7 @@ import {
   type ChunkText,
   type LinesAfter,
   PROGRAM,
-  placeKey,
   readChunkTexts,
-  readRows,
   type StoredPlace,
 } from "./stored-rows.ts";
 
@@ -48,18 +46,41 @@ interface ChunkPlace {
 
 const INSERT_TEXT = "INSERT INTO chunks_fts (rowid, content, header, tools, extra) VALUES (?, ?, ?, ?, ?)";
 
-/** Inserts a chunk. The hash is the key of its vector and topics; by default it is that of its header and content. */
-function addChunk(
+function findEnds({ rows }: Chunk): [first: Said, last: Said] {
+  return [rows[0] as Said, rows.at(-1) as Said];
+}
+
+/** Puts what headers say of an exchange in its place, and returns its number. */
+export function putExchange(
   { db }: Store,
-  chunk: Chunk,
-  { session, timestamp, exchange, hash }: Omit<ChunkPlace, "before"> & { hash?: Uint8Array | undefined },
-): void {
-  const key = hash ?? contentHash(chunk);
-  const topics = paidTopics(db, key) ?? chunk.header.topics;
-  // what was paid for before needs no run of its own; looked up first, since an UPDATE would write the full text to disk each time
+  { session, line, nth }: StoredPlace,
+  { participants, speaker, subject }: Header,
+): number {
+  const row = db.get(
+    `INSERT INTO exchanges (session, line, nth, participants, speaker, subject) VALUES (?, ?, ?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET participants = excluded.participants, speaker = excluded.speaker, subject = excluded.subject
+     RETURNING id`,
+    ...[session, line, nth, participants, speaker, subject],
+  );
+  return Number(row?.id);
+}
+
+/**
+ * Puts a chunk in place of the one at its index; returns whether its words are new. Their hash is the key of its vector and
+ * topics: what was paid for before needs no run of its own.
+ */
+export function putChunk(store: Store, chunk: Chunk, place: ChunkPlace): boolean {
+  const { db } = store;
+  const { session, timestamp, exchange, before } = place;
+  const hash = contentHash(chunk);
+  const isKnown = before?.hash === Buffer.from(hash).toString("hex");
+  if (isKnown && before.place === describePlace(chunk, place)) return false;
+  if (before) removeChunk(store, before.id);
+  const topics = paidTopics(db, hash) ?? chunk.header.topics;
+  // looked up first, since an UPDATE would write the full text to disk each time
   const paid = db.get(
     "SELECT id, embedding FROM paid.vectors JOIN embedders USING (model, dimensions) WHERE content_hash = ? LIMIT 1",
-    key,
+    hash,
   );
   const header = { ...chunk.header, topics };
   const [first, last] = findEnds(chunk);
@@ -73,54 +94,10 @@ function addChunk(
     ...[JSON.stringify([...new Set(chunk.rows.map(({ who }) => who))]), JSON.stringify(topics)],
     ...[chunk.hasDecision ? 1 : 0, chunk.hasAction ? 1 : 0],
     ...[first.line, first.nth, last.line, last.nth, first.part?.from ?? null, first.part?.to ?? null],
-    ...[key, chunk.tools, headerText(header).length + chunk.content.length],
+    ...[hash, chunk.tools, headerText(header).length + chunk.content.length],
     ...[chunk.tokens, new Date().toISOString(), paid?.id ?? null, paid?.embedding ?? null],
   );
   db.run(INSERT_TEXT, lastId, ...fullTextColumns({ ...chunk, header }));
-}
-
-function findEnds({ rows }: Chunk): [first: Said, last: Said] {
-  return [rows[0] as Said, rows.at(-1) as Said];
-}
-
-/** Puts what headers say of an exchange in its place, and returns its number. */
-export function putExchange(
-  { db }: Store,
-  { session, line, nth }: StoredPlace,
-  { participants, speaker, subject }: Header,
-): number {
-  const added = db.run(
-    "INSERT OR IGNORE INTO exchanges (session, line, nth, participants, speaker, subject) VALUES (?, ?, ?, ?, ?, ?)",
-    session,
-    line,
-    nth,
-    participants,
-    speaker,
-    subject,
-  );
-  if (added.changes > 0) return added.lastId;
-  const row = db.get(
-    `UPDATE exchanges SET participants = ?, speaker = ?, subject = ? WHERE session = ? AND line = ? AND nth = ?
-       RETURNING id`,
-    participants,
-    speaker,
-    subject,
-    session,
-    line,
-    nth,
-  );
-  return Number(row?.id);
-}
-
-/** Puts a chunk in place of the one at its index; returns whether its words are new. */
-export function putChunk(store: Store, chunk: Chunk, place: ChunkPlace): boolean {
-  const { before } = place;
-  const hash = contentHash(chunk);
-  const isKnown = before?.hash === Buffer.from(hash).toString("hex");
-  if (isKnown && before.place === describePlace(chunk, place)) return false;
-  // its vector waits in the cache for the chunk that has the same words
-  if (before) removeChunk(store, before.id);
-  addChunk(store, chunk, { ...place, hash });
   return !isKnown;
 }
 
@@ -258,8 +235,14 @@ function contentHash({ header, content }: { header: Omit<Header, "topics">; cont
 /** The place of rows, and the time of those without one. */
 type RowOwner = Pick<ChunkPlace, "session" | "timestamp">;
 
-/** Inserts rows, calls with their full text and the keys of their error lines. */
-export function addRows({ db }: Store, rows: readonly Row[], place: RowOwner): void {
+/** Puts rows in place of the ones on some lines, calls with their full text and the keys of their error lines. */
+export function putRows(
+  store: Store,
+  rows: readonly Row[],
+  { lines, ...place }: RowOwner & { lines: LinesAfter },
+): void {
+  const { db } = store;
+  removeRows(store, place.session, lines);
   for (const row of rows) {
     const { line, nth, at = place.timestamp, who } = row;
     if (who === "tool") addDone(db, row, place);
@@ -308,29 +291,4 @@ function addDone(db: Store["db"], row: Done, { session, timestamp }: RowOwner): 
 /** Returns whether a call's result is just the text of a file, by which nobody searches for the call. */
 function isFileText({ kind, outcome }: Done): boolean {
   return outcome === "done" && (kind === "read" || kind === "edit" || kind === "write");
-}
-
-/** Puts rows in place of the ones on some lines; equal ones stay untouched. */
-export function putRows(
-  store: Store,
-  rows: readonly Row[],
-  { lines, ...place }: RowOwner & { lines: LinesAfter },
-): void {
-  const before = new Map(readRows(store, place.session, lines).map((row) => [placeKey(row), row]));
-  const changed = rows.filter((row) => {
-    const old = before.get(placeKey(row));
-    if (!old || searchedWords(old, place) !== searchedWords(row, place)) return true;
-    return !before.delete(placeKey(row));
-  });
-  for (const old of before.values()) removeRow(store, old);
-  addRows(store, changed, place);
-}
-
-/** Returns all that is stored of a row beside its place. */
-function searchedWords({ at, ...row }: Row, { timestamp }: RowOwner): string {
-  const words =
-    row.who === "tool"
-      ? [row.resultLine, row.kind, row.tool, row.target, row.paths, row.input, row.outcome, row.result]
-      : [row.text, row.typed === false];
-  return JSON.stringify([at ?? timestamp, row.who, ...words]);
 }
