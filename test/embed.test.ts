@@ -11,6 +11,7 @@ import { embedTexts } from "../lib/model/llm.ts";
 import { openSpendLedger } from "../lib/model/spend.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import type { Store } from "../lib/store/store.ts";
+import { claudeAssistant } from "./support/claude.ts";
 import { type RecordedRequest, serverPerFile } from "./support/fake-openai.ts";
 import { homePerTest, type TemporaryHome, writeClaude } from "./support/home.ts";
 import { contentOf, indexHome, openHomeStore, openNewStore, settingsWith, turn } from "./support/index.ts";
@@ -44,6 +45,24 @@ function manyTurns(count: number, word = "question") {
 }
 
 describe("embedChunks()", () => {
+  test("a chunk that is made again with the words it had is found by its bits", async () => {
+    const store = openHomeStore(home);
+    const rows = manyTurns(2);
+    writeClaude(home, { id: ONE, rows });
+    await indexHome(home, store);
+    await embedAll(home, store);
+    const call = claudeAssistant({
+      at: "2026-02-03T14:09:00.000Z",
+      tools: [{ name: "Bash", input: { command: "ls" } }],
+    });
+    writeClaude(home, { id: ONE, rows: [...rows, ...call] });
+    await indexHome(home, store);
+    expect(await embedAll(home, store)).toMatchObject({ embedded: 0, left: 0 });
+    expect(store.db.all("SELECT chunk_id AS id FROM session_embeddings ORDER BY 1")).toEqual(
+      store.db.all("SELECT id FROM chunks ORDER BY id"),
+    );
+  });
+
   test("tries a failing batch three times more and goes on", async () => {
     const store = openHomeStore(home);
     writeClaude(home, { id: ONE, rows: manyTurns(2) });

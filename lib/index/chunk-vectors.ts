@@ -151,8 +151,17 @@ export function putVector(
     embedder,
     chunk.id,
   );
+  addBits(store, chunk.id, vector);
+}
+
+/** Lets the search find a chunk by the bits of its vector. */
+export function addBits(
+  store: Store,
+  chunkId: number,
+  { embedder, embedding }: { embedder: number; embedding: Uint8Array },
+): void {
   if (readFact(store, TABLE_FACT) !== String(embedder)) return;
-  if (store.db.vectors.mode === "vec0") insertBits(store, chunk.id, embedding);
+  if (store.db.vectors.mode === "vec0") insertBits(store, chunkId, embedding);
   else writeFact(store, TABLE_FACT, undefined);
 }
 

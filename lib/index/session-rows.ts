@@ -11,7 +11,7 @@ import { paidTopics } from "../store/paid.ts";
 import type { Store } from "../store/store.ts";
 import type { Chunk } from "./chunk.ts";
 import { fullTextColumns, type Header, headerText, joinContent } from "./chunk-text.ts";
-import { dropBits } from "./chunk-vectors.ts";
+import { addBits, dropBits } from "./chunk-vectors.ts";
 import { updateRewound } from "./index-state.ts";
 import {
   ALL_LINES,
@@ -97,6 +97,7 @@ export function putChunk(store: Store, chunk: Chunk, place: ChunkPlace): boolean
     ...[hash, chunk.tools, headerText(header).length + chunk.content.length],
     ...[chunk.tokens, new Date().toISOString(), paid?.id ?? null, paid?.embedding ?? null],
   );
+  if (paid) addBits(store, lastId, { embedder: Number(paid.id), embedding: paid.embedding as Uint8Array });
   db.run(INSERT_TEXT, lastId, ...fullTextColumns({ ...chunk, header }));
   return !isKnown;
 }
