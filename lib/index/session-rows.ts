@@ -67,7 +67,7 @@ export function putExchange(
 
 /**
  * Puts a chunk in place of the one at its index; returns whether its words are new. Their hash is the key of its vector and
- * topics: what was paid for before needs no run of its own.
+ * topics, which may have been paid for before.
  */
 export function putChunk(store: Store, chunk: Chunk, place: ChunkPlace): boolean {
   const { db } = store;

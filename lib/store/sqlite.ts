@@ -29,7 +29,7 @@ interface Statement {
   iterate(...parameters: SqlParameters): IterableIterator<SqlRow>;
 }
 
-/** What a statement does, asked for by its text. */
+/** The ways to ask a database, by the text of a statement. */
 type Statements = {
   [What in keyof Statement]: (
     sql: string,
