@@ -14,10 +14,8 @@ import { formatMinute } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { LABEL, PLACES } from "../hosts/handed.ts";
 import type { Row, Said, Session } from "../hosts/session.ts";
-import { isRequest } from "../language/speech.ts";
 import { readLedger } from "../observe/ledger.ts";
 import {
-  COMMITTED,
   excerpt,
   foldLedger,
   isOpen,
@@ -54,8 +52,8 @@ interface Section {
   lines: readonly string[];
   /** The most lines that are shown. */
   most: number;
-  /** True if the first line stays: it says what it is all about. @default {false} */
-  keepsFirst?: boolean;
+  /** What it is all about, in less and less room: it stands before the lines, and stays. */
+  opening?: readonly string[];
   /** The section that gives up its oldest line first, where not all fits, has the highest. */
   rank: number;
 }
@@ -65,14 +63,16 @@ const LINES_CHARS = 4000;
 /** The most characters of one request, decision or note: two lines of a terminal. */
 const ITEM_CHARS = 240;
 /** The most lines of each section: more is for the reader, whose commands stand at the end. */
-const MOST = { asked: 12, holds: 12, done: 5, noted: 8, open: 8 };
+const MOST = { asked: 11, holds: 12, done: 5, noted: 8, open: 8 };
 /** The most characters of each line of work, and of the files, failures and commits that it names. */
 const WORK = { chars: 700, files: 15, each: 5 };
 /**
- * The share of the page that the last exchange may take, and of that share the request's. Where fewer characters were
- * answered, or the request is a reply of at most `reply` characters, earlier words are shown too, `exchanges` in all.
+ * The share of the page that the end may take. Where fewer characters were answered, or the message has at most `reply`, the
+ * exchange before it is shown too.
  */
-const LAST = { page: 0.45, request: 0.4, enough: 400, exchanges: 3, reply: 40 };
+const LAST = { page: 0.45, exchanges: 3, enough: 400, reply: 40 };
+/** The lengths of the words that matter most, the first request and the last exchange, as there is room. */
+const LENGTHS = [Number.POSITIVE_INFINITY, 2000, 1000, 500, ITEM_CHARS];
 
 /** Reads the conversation, unless its transcript is larger than `maxBytes`, and the observations. */
 export function readHandedOver(
@@ -94,16 +94,12 @@ export function handoffPage(handed: HandedOver, options: HandoffOptions): string
   if (said.length === 0) return undefined;
   const head = [LABEL, headLine({ session, rows: said }, options)];
   const [first] = account.asked;
-  const last = lastExchange(said, { first, maxChars });
-  const tail = [...last.lines, "", ...places(session)];
-  const sections = makeSections(handed, last.rows);
+  const end = lastExchange(said, { first, maxChars: Math.floor(maxChars * LAST.page) });
+  const tail = [...end.lines, "", ...places(session)];
+  const sections = makeSections(handed, end.rows);
   const room = maxChars - countPoints([...head, ...tail]);
   const lines = fitSections(sections, room, ({ title }) => ({ head: ["", `## ${title}`], lead: "- " }));
-  // The first request is often the whole task: it gets what the others leave.
-  const left = room - countPoints(lines);
-  const [short, long] = [0, Math.max(0, left)].map((more) => first && `- ${at(first, ITEM_CHARS + more)}`);
-  const whole = lines.map((each) => (each === short ? (long ?? each) : each));
-  return [...head, ...whole, ...tail].join("\n");
+  return [...head, ...lines, ...tail].join("\n");
 }
 
 /** Returns what was decided, done and noted, and what is open, on a line each. */
@@ -146,28 +142,26 @@ function displayId(session: Session): string {
 /** Returns the parts of the account, the requests first, without what is shown elsewhere. */
 function makeSections({ rows, account, ledger }: HandedOver, elsewhere: readonly Row[]): Section[] {
   // What rules observed, the account has read from the same rows.
-  const memory = foldLedger(
-    ledger.map((record) =>
-      record.kind === "observed" && record.by === "rules" ? { ...record, observations: [] } : record,
-    ),
-  );
+  const memory = foldLedger(ledger.filter((record) => record.kind !== "observed" || record.by !== "rules"));
   const noted = memory.observations;
   const said = new Set(rows.flatMap((row) => (row.who === "user" ? row.line : [])));
   const shown = new Set(elsewhere.map(({ line }) => line));
   const threads = openThreads(memory).filter(({ sources }) => !sources.some((each) => shown.has(each)));
   const holds = noted.filter((item) => isOpen(item, memory) && (item.rule === true || item.thread !== true));
   // What the user said and what was done stand in sections of their own.
-  const isNoted = ({ text, priority, sources }: Observation) =>
-    priority !== "green" && !text.startsWith(COMMITTED) && !sources.some((source) => said.has(source));
+  const isNoted = ({ priority, sources }: Observation) =>
+    priority !== "green" && !sources.some((source) => said.has(source));
   const observed = (item: Observation) => `L${item.sources[0] ?? "?"} ${line(item.text)}`;
   const isHeld = ({ line: at, text }: Words) =>
     holds.some((item) => item.sources.includes(at) && item.text.includes(text));
   const settled = [...account.decided, ...account.forbidden].filter((words) => !isHeld(words));
-  const { asked, unanswered } = account;
+  const { unanswered } = account;
+  const [first, ...asked] = account.asked;
   return [
     {
-      ...{ title: "Asked", label: "asked", most: MOST.asked, keepsFirst: true, rank: 2 },
-      lines: asked.filter((row, i) => i === 0 || !shown.has(row.line)).map((row) => at(row)),
+      ...{ title: "Asked", label: "asked", most: MOST.asked, rank: 2 },
+      opening: first ? LENGTHS.map((max) => at(first, max)) : [],
+      lines: asked.filter((row) => !shown.has(row.line)).map((row) => at(row)),
     },
     {
       ...{ title: "Decided and forbidden", label: "holds", rank: 1 },
@@ -222,70 +216,59 @@ function fitSections(
   style: (section: Section) => { head: string[]; lead: string },
 ): string[] {
   const blocks = sections.flatMap((section): Block[] => {
-    const { lines, most, keepsFirst = false, rank } = section;
+    const { lines, most, opening = [], rank } = section;
     const { head, lead } = style(section);
+    const first = { rank: rank * RANK_STEP, forms: opening.map((each) => [lead + each]) };
     const told = lines.map((each, i) => {
-      const age = keepsFirst && i === 0 ? 0 : lines.length - i;
-      const isShown = age < most || (age === most && !keepsFirst);
-      return { rank: rank * RANK_STEP + age, forms: isShown ? [[lead + each]] : [] };
+      const age = lines.length - i;
+      return { rank: rank * RANK_STEP + age, forms: age <= most ? [[lead + each]] : [] };
     });
-    return lines.length === 0 ? [] : [{ rank: -1, forms: [head] }, ...told];
+    const all = opening.length > 0 ? [first, ...told] : told;
+    return all.length > 0 ? [{ rank: -1, forms: [head] }, ...all] : [];
   });
   return fit(blocks, { maxChars, gap: (count) => [`- … ${count} more`] });
 }
 
-/** Returns the last request and the answer to it, line by line in quotes; if that says little, the words before it too. */
+/**
+ * Returns the last exchange, line by line in quotes, after those that it needs to be understood, and the messages that are
+ * shown: the last request first, then the answer, then what came before. The session's first request stands above.
+ */
 function lastExchange(
   said: readonly Said[],
   { first, maxChars }: { first: Said | undefined; maxChars: number },
 ): { lines: string[]; rows: Said[] } {
-  const spoken = ({ line: at, who, text }: Said, max: number) => {
-    const lines = (chars: number) =>
-      excerpt(text, chars)
-        .split("\n")
-        .filter((each) => each.trim() !== "")
-        .map((each) => line(each, chars))
-        .join("\n  ");
-    // Quotes take room too.
-    const over = Math.max(0, lines(max).length - max);
-    return `- L${at} ${who === "user" ? "User" : "Assistant"}: ${lines(max - over)}`;
-  };
-  const isAnswered = said.at(-1)?.who === "assistant";
-  const request = said.findLast(({ who }) => who === "user");
-  let room = Math.floor(maxChars * LAST.page);
-  const asked = request ? spoken(request, isAnswered ? Math.floor(room * LAST.request) : room) : "";
-  room -= asked.length;
-  const shown: string[] = [];
-  const rows: Said[] = [];
-  for (const row of lastSaid(said).toReversed()) {
-    if (row === first && row !== request) continue; // it stands above, whole
-    const text = row === request ? asked : spoken(row, shown.length === 0 ? room : 2 * ITEM_CHARS);
-    if (row !== request) room -= text.length;
-    if (room < 0 && shown.length > 0 && row !== request) break;
-    shown.unshift(text);
-    rows.unshift(row);
+  const told: Said[] = [];
+  let [exchanges, left] = [0, LAST.enough];
+  for (const row of said.toReversed()) {
+    if (row.who === "assistant") {
+      if (left > 0) told.push(row);
+      left -= row.text.length;
+      continue;
+    }
+    if (row === first && exchanges > 0) break;
+    told.push(row);
+    if (++exchanges === LAST.exchanges || (left <= 0 && row.text.length > LAST.reply)) break;
+    left = 1; // of what it answers the last words
   }
-  const lines = ["", "## Last exchange", ...shown, ...(isAnswered ? [] : ["- no answer followed"])];
-  return { lines, rows };
+  const request = told.find(({ who }) => who === "user");
+  const blocks = told.map((row, rank) => {
+    const lengths = row === request || rank === 0 ? LENGTHS : LENGTHS.slice(-2);
+    return { rank: row === request ? -1 : rank, forms: lengths.map((max) => [spoken(row, max)]) };
+  });
+  const lines = fit(blocks.reverse(), { maxChars, gap: () => [] });
+  const rows = told.filter((row) => lines.some((each) => each.startsWith(spokenBy(row))));
+  const end = told[0] === request ? ["- no answer followed"] : [];
+  return { lines: ["", "## Last exchange", ...lines, ...end], rows };
 }
 
-/** Returns the last words of both, until enough was answered; before a short reply what it replies to. */
-function lastSaid(said: readonly Said[]): Said[] {
-  const shown: Said[] = [];
-  let [answered, exchanges, isReply] = [0, 0, false];
-  for (const row of said.toReversed()) {
-    const isEnough = answered >= LAST.enough && !isReply;
-    if (row.who === "user") {
-      shown.unshift(row);
-      isReply = !isRequest(row.text) || row.text.length <= LAST.reply;
-      if (++exchanges >= LAST.exchanges || (isEnough && !isReply)) break;
-    } else if (!isEnough) {
-      shown.unshift(row);
-      answered += row.text.length;
-      isReply = false;
-    }
-  }
-  return shown;
+function spokenBy({ line: at, who }: Said): string {
+  return `- L${at} ${who === "user" ? "User" : "Assistant"}: `;
+}
+
+function spoken(said: Said, max: number): string {
+  const lines = excerpt(said.text, max).split("\n");
+  const told = lines.filter((each) => each.trim() !== "").map((each) => line(each, max));
+  return spokenBy(said) + told.join("\n  ");
 }
 
 /** Returns where the rest can be read. */
