@@ -85,7 +85,7 @@ test("a word that it works accepts no proposal", () => {
   expect(words.flatMap((said) => decided("assistant: Shall I merge the queue?", said))).toEqual([]);
 });
 
-test("a part's line in an outline keeps its commits, whatever else was done", () => {
+test("a part's line in an outline keeps its commits, whatever else was done, an amended one once", () => {
   const edit = (line: number) => {
     const path = `src/a/long/way/down/to/the/component/number-${line}.ts`;
     return { ...command(line, path, ""), tool: "Edit", kind: "edit", paths: [path] } as unknown as Row;
@@ -94,6 +94,7 @@ test("a part's line in an outline keeps its commits, whatever else was done", ()
     ...rowsOf("user: do it"),
     ...[2, 3, 4, 5, 6, 7].map(edit),
     command(8, 'git commit -m "fix: drain the queue"', "[main 1a2b3c4] fix: drain the queue"),
+    command(9, "git commit --amend --no-edit", "[main 2b3c4d5] fix: drain the queue"),
   ];
   const lines = outline(rows, { timezone: "UTC", maxChars: 4000, isRewound: () => false }).map(plainText);
   expect(lines[1]).toStartWith("  committed: fix: drain the queue; edited src/a/long");
@@ -105,12 +106,14 @@ test("forbidden is what the user lays down, not what is quoted, supposed or told
     'user: The page says "never reload" somewhere.',
     "user: ok, i think it breaks the invariant that a line must not be wider.",
     "user: No new colors needed. No new files.",
+    "user: stop doing that! Stop committing everything.",
   );
   const forbidden = makeAccount(said).forbidden.map(({ line, text }) => `L${line} ${text}`);
   expect(forbidden).toEqual([
     "L1 Never touch the schema.",
     "L1 Next time let me commit.",
     "L4 No new files.",
+    "L5 Stop committing everything.",
   ]);
 });
 
@@ -139,6 +142,7 @@ test("what fails is what failed when it was run last, by whatever wrapper", () =
     failed(2, "wrap bun run test"),
     command(3, "bun run test", "12 pass"),
     failed(4, "bun run lint"),
+    failed(5, "bun start & sleep 2 echo up"), // either may have failed
   ];
   expect(failingLast(rows)).toEqual(["make check", "bun run lint"]);
 });

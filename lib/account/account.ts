@@ -87,7 +87,6 @@ export function makeAccount(
     decided: parts.flatMap((part) => part.decided),
     edited: [...new Set(parts.flatMap(({ edited }) => edited))],
     ran: parts.reduce((sum, { ran }) => sum + ran, 0),
-    // an amended commit is printed again
     commits: [...new Set(parts.flatMap(({ commits }) => commits))],
     sinceCommit,
     editedSince: committed === -1 ? [] : workIn(sinceCommit, cwd).edited,
@@ -108,7 +107,8 @@ function workIn(
     edited: [...new Set(edited.keys().map((path) => shownPath(path, cwd)))],
     ran,
     failed: [...new Set(failed.map(({ target }) => oneLine(target, DEED_CHARS)))],
-    commits: commands.flatMap(findCommits).map((subject) => oneLine(subject, DEED_CHARS)),
+    // an amended commit is printed again
+    commits: [...new Set(commands.flatMap(findCommits).map((subject) => oneLine(subject, DEED_CHARS)))],
   };
 }
 

@@ -1,7 +1,7 @@
 /** Tells what is open: commands that fail, and requests that no later deed does and no later word of the user ends. */
 
 import { oneLine } from "../base/text.ts";
-import { commandsIn, findProgram } from "../history/commands.ts";
+import { commandsIn, findProgram, shellParts } from "../history/commands.ts";
 import { commandOrTarget } from "../history/endings.ts";
 import type { Row } from "../hosts/session.ts";
 import { contentWords } from "../language/words.ts";
@@ -51,10 +51,12 @@ export function failingLast(rows: readonly Row[]): string[] {
   for (const row of rows) {
     if (row.who !== "tool" || row.kind !== "command") continue;
     const judged = judgeCommand(row);
-    const commands = commandsIn(commandOrTarget(row));
-    // A line fails with the last command that was begun. What came of a later run may be unknown, as of a server's.
+    const line = commandOrTarget(row);
+    const commands = commandsIn(line);
+    // A later run may end unknown, as that of a server does.
     if (judged.verdict === "passed" || judged.verdict === "ran") commands.forEach(forget);
-    const last = commands.at(-1);
+    // A line fails with the last command that was begun; beside one in the background that may be any.
+    const last = shellParts(line).some(({ separator }) => separator === "&") ? undefined : commands.at(-1);
     if (judged.verdict !== "failed" || judged.isLooking || last === undefined) continue;
     forget(last);
     failing.set(findProgram(last), last);

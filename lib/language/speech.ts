@@ -66,7 +66,7 @@ const PHRASES = {
   announces: `let me|i['’]?ll|i will|now|wait|looking|if|what if|should|would|option|or`,
   /** An order that is a rule where a clause begins with it: "it never works" forbids nothing. */
   orders: `never(?! ?mind)|always|(?:do not|don['’]?t)(?! (?:know|think|see|understand|remember|mind|care|worry|get|have|need|want|like)\\b)
-    no (?:more|new|further)(?![^.]*(?:needed|required|necessary|=))|(?:avoid|stop) \\S+ing|(?:leave|keep) [^,.]{1,60} (?:alone|untouched|unchanged)
+    no (?:more|new|further)(?![^.]*(?:needed|required|necessary|=))|(?:avoid|stop) (?!doing\\b)\\S+ing|(?:leave|keep) [^,.]{1,60} (?:alone|untouched|unchanged)
     under no circumstances|next time(?:,| you\\b| we\\b| let\\b)|(?:you|we) (?:may|must|should|can) ?not|i (?:do not|don['’]t) want you to
     remember (?:that|to)`,
   /** Tells to take one of two. */

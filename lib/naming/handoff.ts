@@ -52,7 +52,7 @@ interface Section {
   lines: readonly string[];
   /** The most lines that are shown. */
   most: number;
-  /** What it is all about, in less and less room: it stands before the lines, and stays. */
+  /** The line that says what it is all about, in less and less room: it stands first, and stays. */
   opening?: readonly string[];
   /** The section that gives up its oldest line first, where not all fits, has the highest. */
   rank: number;
@@ -230,7 +230,7 @@ function fitSections(
 }
 
 /**
- * Returns the last exchange, line by line in quotes, after those that it needs to be understood, and the messages that are
+ * Returns the last exchange, line by line in quotes, after the ones without which it says little, and the messages that are
  * shown: the last request first, then the answer, then what came before. The session's first request stands above.
  */
 function lastExchange(

@@ -62,7 +62,7 @@ function partForms(part: Part, options: OutlineOptions): Line[][] {
   const said = opening ? [saidLine(opening, CHARS.prompt, options)] : [];
   const committed = commits.length > 0 ? [`committed: ${listed(commits, WORK.each)}`] : [];
   const work = [
-    ...committed, // what a long line loses is at its end
+    ...committed, // a long line is cut at its end
     ...(edited.length > 0 ? [`edited ${listed(edited, WORK.files)}`] : []),
     ...(ran > 0 ? [`ran ${counted(ran, "command")}`] : []),
     ...(failed.length > 0 ? [`failed: ${listed(failed, WORK.each)}`] : []),
