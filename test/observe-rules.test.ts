@@ -286,6 +286,16 @@ test.each([
   expect(await linesFor([["user", text]])).toEqual([`- 🔴 (10:02) User: ${text}`]);
 });
 
+test("a yes and a rule ask for nothing", async () => {
+  const records: LedgerRecord[] = [];
+  const turns: Turn[] = [
+    ["assistant", "Shall I add a changelog entry?"],
+    ["user", "Yes. From now on always run the linter before you commit."],
+  ];
+  await observe(observing(conversation(turns), { records }));
+  expect(openThreads(foldLedger(records))).toEqual([]);
+});
+
 test("a standing rule is kept for good and is no thread to go on with", async () => {
   const records: LedgerRecord[] = [];
   const turns: Turn[] = [

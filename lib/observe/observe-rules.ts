@@ -132,7 +132,8 @@ function promptDrafts(prompt: Said, answer = ""): Draft[] {
   if (isShort && rules.length > 0) draft.rule = true;
   // A word alone ("start"), an assent and an answer ask for nothing further, and a rule for nothing now.
   const asks = !reply && !prompt.isAnswer && whole.includes(" ");
-  if (asks && rules.length < Math.max(sentences(spokenText(prompt.text)).length, 1)) draft.thread = true;
+  const said = sentences(spokenText(prompt.text)).filter((sentence) => !readReply(sentence));
+  if (asks && rules.length < Math.max(said.length, 1)) draft.thread = true;
   const cut = new Set(isShort ? [] : rules.map((rule) => excerpt(asLine(rule), CHARS.rule)));
   const hidden = [...cut].filter((rule) => !text.includes(rule)).slice(0, MOST.rules);
   const inside = (rule: string): Draft => ({
