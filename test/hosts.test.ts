@@ -201,7 +201,7 @@ test("what we added to a result that Qwen Code keeps nowhere without that is cut
 });
 /** A host that nobody has: its file, and a line of the table. */
 const ACME_FILE = `import { stringOf } from "../base/json.ts";
-import { toCall, isoTime } from "./format.ts";
+import { toCall } from "./format.ts";
 import type { HostFile } from "./host.ts";
 
 export const host: HostFile = {
@@ -215,11 +215,7 @@ export const host: HostFile = {
     written: { second: 1, events: { Asked: { moment: "prompt" }, Rested: { moment: "turn" } } },
   },
   matches: (record) => typeof record.acme === "string",
-  readHead(record, head) {
-    head.id ??= stringOf(record.session);
-    head.cwd ??= stringOf(record.folder);
-    head.startedAt ??= isoTime(record.timestamp);
-  },
+  facts: ({ session, folder, timestamp }) => ({ id: session, cwd: folder, startedAt: timestamp }),
   entries(record) {
     const text = stringOf(record.text) ?? "";
     if (record.acme === "asked") return [{ kind: "user", text }];

@@ -30,6 +30,21 @@ export function arrayOf(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
+/** Returns the objects of a list that may hold anything. */
+export function recordsOf(value: unknown): JsonRecord[] {
+  return arrayOf(value).filter(isRecord);
+}
+
+/** Returns the value that a text holds as JSON; any other value as it is. */
+export function unpackJson(value: unknown): unknown {
+  if (typeof value !== "string" || !/^["[{]/.test(value)) return value;
+  try {
+    return JSON.parse(value);
+  } catch {
+    return value;
+  }
+}
+
 /** Parses JSON as an editor may have written it, after a byte order mark. */
 export function parseJson(text: string): unknown {
   return JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);

@@ -9,12 +9,14 @@ import { readJson, readText, statPath } from "../base/files.ts";
 import { info } from "../base/findings.ts";
 import {
   arrayOf,
-  isRecord,
   type JsonRecord,
   numberOf,
   parseRecord,
   recordOf,
+  recordsOf,
   stringOf,
+  stringsOf,
+  unpackJson,
 } from "../base/json.ts";
 import { counted } from "../base/text.ts";
 import { type BareEntry, type Tools, toCall, withoutAttached, wrappedText } from "./format.ts";
@@ -40,15 +42,11 @@ export const host: HostFile = {
     if (first) yield info(`the transcript of a session of Antigravity CLI is empty: ${first}${more}`, remedy);
   },
 
-  readHead(record, head) {
-    head.cwd ??= folderIn(record);
-  },
+  facts: (record) => ({ cwd: folderIn(record) }),
 
-  beside(file, head) {
+  beside(file) {
     const place = findPlace(file);
-    if (!place) return; // a copy of ours
-    head.id ??= place.id;
-    head.cwd ??= readWorkspace(place);
+    return place ? { id: place.id, cwd: readWorkspace(place) } : {}; // a copy of ours
   },
 
   entries(record) {
@@ -75,7 +73,7 @@ export const host: HostFile = {
     const place = findPlace(file);
     const text = place ? readText(titleFile(place)) : "";
     const [, title] = /^\s*title:\s*("(?:[^"\\]|\\.)*")/m.exec(text) ?? [];
-    return title && stringOf(unquoted(title));
+    return title && stringOf(unpackJson(title));
   },
 
   titleFile: (file) => titleFile(findPlace(file) ?? { root: "", id: "" }),
@@ -114,7 +112,7 @@ function readWorkspace({ root, id }: SessionFolder): string | undefined {
 function readWorkspaces([described = {}, newest = {}]: readonly JsonRecord[]): Map<unknown, string> {
   const workspaces = new Map<unknown, string>();
   for (const [id, session] of Object.entries(recordOf(described.conversations))) {
-    const uri = stringOf(arrayOf(recordOf(recordOf(session).summary).WorkspaceURIs)[0]);
+    const [uri] = stringsOf(recordOf(recordOf(session).summary).WorkspaceURIs);
     if (uri?.startsWith("file:///")) workspaces.set(id, fileURLToPath(uri));
   }
   for (const [cwd, id] of Object.entries(newest)) workspaces.set(id, cwd);
@@ -124,7 +122,7 @@ function readWorkspaces([described = {}, newest = {}]: readonly JsonRecord[]): M
 /** Returns the directory that a prompt comes with, or that the first command is run in. */
 function folderIn({ content, tool_calls }: JsonRecord): string | undefined {
   const [, text = ""] = METADATA.exec(stringOf(content) ?? "") ?? [];
-  const folders = arrayOf(tool_calls).map((call) => unquoted(recordOf(recordOf(call).args).Cwd));
+  const folders = arrayOf(tool_calls).map((call) => unpackJson(recordOf(recordOf(call).args).Cwd));
   return [parseRecord(text)?.cwd, ...folders].map(stringOf).find((folder) => folder !== undefined);
 }
 
@@ -133,18 +131,8 @@ const METADATA = /<ADDITIONAL_METADATA>\s*(\{[\s\S]*?\})\s*(?:<\/|$)/;
 /** The client's addition to a prompt. */
 const ADDED = /<(ADDITIONAL_METADATA|USER_SETTINGS_CHANGE)>/;
 
-/** The shorter log quotes arguments as JSON. */
-function unquoted(value: unknown): unknown {
-  if (typeof value !== "string" || !/^["[{]/.test(value)) return value;
-  try {
-    return JSON.parse(value);
-  } catch {
-    return value;
-  }
-}
-
 const sides = (to: JsonRecord) => ({ old_string: to.TargetContent, new_string: to.ReplacementContent });
-const chunks = (to: JsonRecord) => arrayOf(to.ReplacementChunks).filter(isRecord).map(sides);
+const chunks = (to: JsonRecord) => recordsOf(to.ReplacementChunks).map(sides);
 
 const TOOLS: Tools = {
   run_command: { action: "run", input: ({ CommandLine }) => ({ command: CommandLine }) },
@@ -160,7 +148,8 @@ function toCalls({ step_index, tool_calls }: JsonRecord): BareEntry[] {
   const step = numberOf(step_index) ?? 0;
   return arrayOf(tool_calls).map((call, i) => {
     const { name, args } = recordOf(call);
-    const given = Object.entries(recordOf(args)).map(([key, value]) => [key, unquoted(value)] as const);
+    // The shorter log quotes arguments as JSON.
+    const given = Object.entries(recordOf(args)).map(([key, value]) => [key, unpackJson(value)] as const);
     const input = Object.fromEntries(given);
     const bare = stringOf(name)?.replace(/^default_api:/, "");
     return toCall({ id: String(step + 1 + i), name: bare, input }, TOOLS);

@@ -10,6 +10,7 @@ import {
   type JsonRecord,
   parseRecord,
   recordOf,
+  recordsOf,
   stringOf,
   stringsOf,
 } from "../base/json.ts";
@@ -131,14 +132,12 @@ export const host: HostFile = {
     return (record.type === "user" || record.type === "assistant") && isRecord(record.message);
   },
 
-  readHead(record, head) {
-    head.cwd ??= stringOf(record.cwd);
-    if (record.type === RESTORED_FROM) head.forkedFrom ??= stringOf(record.session);
-    if (typeof record.entrypoint === "string") head.isHeadless ??= STARTED_BY_PROGRAM.test(record.entrypoint);
-    if (record.isSidechain === true && typeof record.agentId === "string") {
-      head.parentId ??= stringOf(record.sessionId);
-    }
-  },
+  facts: ({ cwd, type, session, entrypoint, isSidechain, agentId, sessionId }) => ({
+    cwd,
+    forkedFrom: type === RESTORED_FROM ? session : undefined,
+    isHeadless: typeof entrypoint === "string" ? STARTED_BY_PROGRAM.test(entrypoint) : undefined,
+    parentId: isSidechain === true && typeof agentId === "string" ? sessionId : undefined,
+  }),
 
   entries(record, { outputAt }) {
     if (record.type === "user") return userEntries(record, outputAt);
@@ -211,10 +210,9 @@ type OutputAt = ((path: string) => string | undefined) | undefined;
 function userEntries(record: JsonRecord, outputAt: OutputAt): BareEntry[] {
   const { content } = recordOf(record.message);
   if (record.isCompactSummary === true) return [{ kind: "summary", text: textOf(content) }];
-  const answers = arrayOf(content).flatMap((block): BareEntry[] => {
-    if (!isRecord(block) || block.type !== "tool_result") return [];
-    return [readResult(block, record, outputAt), ...readAnswer(block, record)];
-  });
+  const answers = recordsOf(content)
+    .filter(({ type }) => type === "tool_result")
+    .flatMap((block) => [readResult(block, record, outputAt), ...readAnswer(block, record)]);
   const text = saidText(record);
   return [...answers, { kind: "user", text, typed: SENT.test(text) ? false : isTyped(record) }];
 }
@@ -307,8 +305,8 @@ function readAnswer(block: JsonRecord, record: JsonRecord): BareEntry[] {
   return said(approval, ({ name }) => name === "ExitPlanMode");
 }
 
-function answersIn(questions: readonly unknown[], answers: JsonRecord): Answer[] {
-  return questions.filter(isRecord).flatMap((asked) => {
+function answersIn(questions: unknown, answers: JsonRecord): Answer[] {
+  return recordsOf(questions).flatMap((asked) => {
     const question = stringOf(asked.question) ?? "";
     const given = answers[question];
     const answer = stringOf(given) ?? stringsOf(given).join(", ");
@@ -349,7 +347,7 @@ function isTakenUp(queued: string, later: Iterable<JsonRecord>): boolean {
 function saidText({ type, isMeta, isCompactSummary, message }: JsonRecord): string {
   if (type !== "user" || isMeta === true || isCompactSummary === true) return "";
   const { content: given } = recordOf(message);
-  const content = typeof given === "string" ? given : arrayOf(given).filter(isRecord);
+  const content = typeof given === "string" ? given : recordsOf(given);
   const command = arrayOf(content)
     .map((block) => textOf([block]))
     .find((text) => TYPED_COMMAND.test(text));

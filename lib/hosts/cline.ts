@@ -13,6 +13,7 @@ import {
   numberOf,
   parseRecord,
   recordOf,
+  recordsOf,
   stringOf,
 } from "../base/json.ts";
 import { copiedFormat, isoTime, textOf, withoutAttached, wrappedText } from "./format.ts";
@@ -35,7 +36,7 @@ const documents: HostStore = {
       throw new SessionMemoryError("STORAGE_ERROR", `${file} is half written, or no JSON`);
     const changed = Math.max(...times);
     const { sessionId, origin, messages: given } = document ?? {};
-    const messages = arrayOf(given).filter(isRecord);
+    const messages = recordsOf(given);
     const sheet = recordOf(readJson(sheetPath(file)));
     const parent = stringOf(recordOf(origin).parentThreadId);
     const session = {
@@ -104,9 +105,9 @@ function toLines(messages: readonly JsonRecord[], compaction: JsonRecord): JsonR
   return messages.flatMap(({ id, role, content, ts, metadata }) => {
     const behind = compaction.source_last_message_key === `id:${id}` ? summaries : [];
     if (recordOf(metadata).displayRole === "system") return behind;
-    const given = typeof content === "string" ? [{ type: "text", text: content }] : arrayOf(content);
+    const given = typeof content === "string" ? [{ type: "text", text: content }] : recordsOf(content);
     const read = role === "user" ? unwrapped : (text: string) => text.trim();
-    const blocks = given.filter(isRecord).flatMap((block) => toBlocks(block, read));
+    const blocks = given.flatMap((block) => toBlocks(block, read));
     return [...(blocks.length > 0 ? [{ id, role, timestamp: isoTime(ts), content: blocks }] : []), ...behind];
   });
 }

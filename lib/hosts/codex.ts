@@ -3,7 +3,17 @@
 import { join } from "node:path";
 import { isDirectory, namesIn, readBytes, readJson, readText } from "../base/files.ts";
 import { warning } from "../base/findings.ts";
-import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf, stringsOf } from "../base/json.ts";
+import {
+  arrayOf,
+  isRecord,
+  type JsonRecord,
+  numberOf,
+  recordOf,
+  recordsOf,
+  stringOf,
+  stringsOf,
+  unpackJson,
+} from "../base/json.ts";
 import { ROOT } from "../base/runtime.ts";
 import { counted } from "../base/text.ts";
 import {
@@ -100,18 +110,17 @@ export const host: HostFile = {
     return typeof record.type === "string" && ROW_TYPES.has(record.type) && isRecord(record.payload);
   },
 
-  readHead(record, head) {
-    const payload = recordOf(record.payload);
-    head.cwd ??= stringOf(payload.cwd);
-    if (record.type === "session_meta") {
+  facts({ type, payload: given }, head) {
+    const payload = recordOf(given);
+    const { cwd, id, parent_thread_id, source, forked_from_id, git } = payload;
+    const isTyped = type === "event_msg" && typedEvent(payload) !== undefined;
+    if (type !== "session_meta") return { cwd, typedEvents: isTyped || undefined };
+    return {
+      ...{ cwd, id, forkedFrom: forked_from_id, remote: recordOf(git).repository_url },
+      isHeadless: PROGRAMS.test(JSON.stringify(source) ?? ""),
       // Forks repeat the meta row of the session that they are of.
-      if (head.id === undefined) head.parentId = stringOf(payload.parent_thread_id);
-      head.id ??= stringOf(payload.id);
-      head.isHeadless ??= PROGRAMS.test(JSON.stringify(payload.source) ?? "");
-      head.forkedFrom ??= stringOf(payload.forked_from_id);
-      head.remote ??= stringOf(recordOf(payload.git).repository_url);
-    }
-    if (record.type === "event_msg" && typedEvent(payload) !== undefined) head.typedEvents = true;
+      parentId: head.id === undefined ? parent_thread_id : undefined,
+    };
   },
 
   entries(record, { head }) {
@@ -164,7 +173,7 @@ function itemEntries(payload: JsonRecord, head: Head): BareEntry[] {
         : [];
     }
     case "function_call":
-      return [callEntry(payload, parsedArguments(payload.arguments))];
+      return [callEntry(payload, unpackJson(payload.arguments))];
     case "custom_tool_call":
       return [callEntry(payload, payload.input)];
     case "local_shell_call":
@@ -184,14 +193,6 @@ function callEntry({ name, call_id: id }: JsonRecord, input: unknown): BareEntry
   const call =
     patch === undefined ? { id, name, input: shellInput(input) } : { id, name: "apply_patch", input: patch };
   return { ...toCall(call), workdir: stringOf(recordOf(input).workdir) };
-}
-
-function parsedArguments(text: unknown): unknown {
-  try {
-    return JSON.parse(typeof text === "string" ? text : "");
-  } catch {
-    return text;
-  }
 }
 
 /** Returns the patch of an `apply_patch` that was called through a shell. */
@@ -222,8 +223,8 @@ function outputEntries(payload: JsonRecord): BareEntry[] {
 
 /** Reads `{"answers": {"<question id>": {"answers": ["…"]}}}`; the questions are in the call. */
 function answersIn(output: string, call: string): Answer[] {
-  const { answers } = recordOf(parsedArguments(output));
-  const asked = arrayOf(recordOf(parsedArguments(call)).questions).filter(isRecord);
+  const { answers } = recordOf(unpackJson(output));
+  const asked = recordsOf(recordOf(unpackJson(call)).questions);
   return Object.entries(recordOf(answers)).flatMap(([id, given]) => {
     const answer = stringsOf(recordOf(given).answers).join(", ");
     const question = asked.find((each) => each.id === id);
@@ -240,8 +241,7 @@ const REJECTED = /^(?:exec command|patch) rejected by user$/;
 const PREAMBLE = /^(?:Chunk ID|Wall time|Exit code|Process (?:exited|running)|Original token count)[^\n]*\n/;
 
 function resultEntry(output: unknown, callId: string | undefined): BareEntry {
-  const parsed = typeof output === "string" && output.startsWith("{") ? parsedArguments(output) : output;
-  const record = recordOf(parsed);
+  const record = recordOf(unpackJson(output));
   const whole = stringOf(record.output) ?? stringOf(record.content) ?? textOf(output);
   const { text, exitCode, isRunning } = withoutPreamble(whole);
   const isRejected = REJECTED.test(text.trim());

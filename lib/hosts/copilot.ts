@@ -6,7 +6,7 @@
 import { dirname, join } from "node:path";
 import { readText } from "../base/files.ts";
 import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
-import { type BareEntry, isoTime, toCall, treeNode } from "./format.ts";
+import { type BareEntry, toCall, treeNode } from "./format.ts";
 import type { HostFile } from "./host.ts";
 import { cutToHunks } from "./tool-call.ts";
 
@@ -44,12 +44,11 @@ export const host: HostFile = {
     return /^[a-z]+\.[a-z_]+$/.test(stringOf(record.type) ?? "") && typeof record.data === "object";
   },
 
-  readHead(record, head) {
-    if (record.type !== "session.start") return;
-    const { sessionId, startTime, context } = recordOf(record.data);
-    head.id ??= stringOf(sessionId);
-    head.startedAt ??= isoTime(startTime);
-    head.cwd ??= stringOf(recordOf(context).cwd);
+  facts({ type, data }) {
+    const { sessionId, startTime, context } = recordOf(data);
+    return type === "session.start"
+      ? { id: sessionId, startedAt: startTime, cwd: recordOf(context).cwd }
+      : {};
   },
 
   entries(record) {

@@ -37,17 +37,16 @@ export const host: HostFile = {
     return type === undefined && typeof role === "string" && recordOf(message).content !== undefined;
   },
 
-  readHead(record, head) {
-    head.startedAt ??= isoTime(record.timestamp) ?? promptTime(textOf(recordOf(record.message).content));
-  },
+  facts: ({ timestamp, message }) => ({
+    startedAt: isoTime(timestamp) ?? promptTime(textOf(recordOf(message).content)),
+  }),
 
-  beside(file, head) {
+  beside(file) {
     const folders = file.split(sep);
     const at = folders.lastIndexOf(TRANSCRIPTS);
-    if (at === -1) return; // a copy of ours
-    head.id ??= basename(file, ".jsonl");
-    if (folders.at(-2) === "subagents") head.parentId ??= folders.at(-3);
-    head.cwd ??= findWorkspace(folders.slice(0, at).join(sep));
+    if (at === -1) return {}; // a copy of ours
+    const parentId = folders.at(-2) === "subagents" ? folders.at(-3) : undefined;
+    return { id: basename(file, ".jsonl"), parentId, cwd: findWorkspace(folders.slice(0, at).join(sep)) };
   },
 
   entries(record) {

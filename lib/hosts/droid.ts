@@ -1,6 +1,6 @@
 /** Factory Droid's sessions: a line that names the session, then messages near Claude Code's, with hooks' runs among them. */
 
-import { arrayOf, isRecord, type JsonRecord, parseRecord, recordOf, stringOf } from "../base/json.ts";
+import { type JsonRecord, parseRecord, recordOf, recordsOf, stringOf } from "../base/json.ts";
 import {
   assistantEntries,
   type BareEntry,
@@ -26,12 +26,8 @@ export const host: HostFile = {
     return type === "message" && isContext(id);
   },
 
-  readHead(record, head) {
-    if (record.type !== "session_start") return;
-    head.id ??= stringOf(record.id);
-    head.cwd ??= stringOf(record.cwd);
-    head.parentId ??= stringOf(record.callingSessionId);
-  },
+  facts: ({ type, id, cwd, callingSessionId: parentId }) =>
+    type === "session_start" ? { id, cwd, parentId } : {},
 
   entries(record) {
     const { role, content } = recordOf(record.message);
@@ -97,7 +93,7 @@ const SIGNS: Record<string, string> = { added: "+", removed: "-" };
 /** Returns the changed lines of an edit, which its result lists as JSON. */
 function patchIn(text: string): string | undefined {
   const { diffLines } = (text.startsWith('{"') && parseRecord(text)) || {};
-  const changed = arrayOf(diffLines).filter(isRecord);
+  const changed = recordsOf(diffLines);
   if (changed.length === 0) return undefined;
   return ["@@", ...changed.map(({ type, content }) => `${SIGNS[String(type)] ?? " "}${content}`)].join("\n");
 }

@@ -1,6 +1,6 @@
 /** The interface of transcript formats, and the parts that several of them share. */
 
-import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
+import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, recordsOf, stringOf } from "../base/json.ts";
 import { headed } from "../base/text.ts";
 import { DAY_MS } from "../base/time.ts";
 import { partHanded } from "./handed.ts";
@@ -22,6 +22,18 @@ export interface Head extends Pick<Session, "agent" | "cwd" | "startedAt" | "par
   typedEvents?: boolean | undefined;
   /** True if the file is a copy of ours, in our plain form, of a session whose host writes another. */
   isInPlainForm?: true;
+}
+
+/** Facts of a session as a host writes them: one that is not of the right kind is none. */
+export type HeadFacts = { [F in Exclude<keyof Head, "agent" | "isInPlainForm">]?: unknown };
+
+/** Adds facts to a head, the first of each. */
+export function addFacts(head: Head, facts: HeadFacts): void {
+  for (const key of ["id", "cwd", "parentId", "remote", "forkedFrom"] as const)
+    head[key] ??= stringOf(facts[key]);
+  head.startedAt ??= isoTime(facts.startedAt);
+  for (const key of ["isHeadless", "typedEvents"] as const)
+    if (typeof facts[key] === "boolean") head[key] ??= facts[key];
 }
 
 /** The key under which the first row of our copy keeps what is beside the transcript. */
@@ -74,8 +86,8 @@ export type BareEntry = Omit<RawEntry, keyof EntryPlace> & Partial<Pick<EntryPla
 export interface Format {
   /** True if a record can only come from this host. */
   matches(record: JsonRecord): boolean;
-  /** Adds what a record says of the whole session, which began with the first row that has a time where none says so. */
-  readHead(record: JsonRecord, head: Head): void;
+  /** What a record says of the whole session, which began with the first row that has a time where none says so. */
+  facts(record: JsonRecord, head: Head): HeadFacts;
   /** The entries of a record, in their order; those without words do not count. */
   entries(record: JsonRecord, options: Omit<EntryOptions, "later">): BareEntry[];
   /** The message that a record is a state of, where hosts write several: the last one counts. */
@@ -86,8 +98,8 @@ export interface Format {
   madeTitles?(rowsWith: RowsWith): Iterable<string | undefined>;
   /** The file beside a transcript that may hold its title too. */
   titleFile?(file: string): string;
-  /** Adds what the path of a transcript and the files beside it say of the whole session: our own copies keep it in a row. */
-  beside?(file: string, head: Head): void;
+  /** What the path of a transcript and the files beside it say of the whole session: our own copies keep it in a row. */
+  beside?(file: string): HeadFacts;
   /** The key under which rows have their time. @default `timestamp`, in the row or its message */
   timeKey?: string;
   /** True if no later row adds to a head with a directory and a time. @default once it has an id */
@@ -299,8 +311,7 @@ export function assistantEntries(
 ): BareEntry[] {
   if (typeof content === "string") return [{ kind: "assistant", text: content, contextTokens }];
   const entries: BareEntry[] = [];
-  for (const block of arrayOf(content)) {
-    if (!isRecord(block)) continue;
+  for (const block of recordsOf(content)) {
     if (isTextBlock(block))
       entries.push({ kind: "assistant", text: stringOf(block.text) ?? "", contextTokens });
     else if (isCall(block)) entries.push({ ...toCall(block, tools), workdir });
@@ -364,9 +375,7 @@ export const plain: Format = {
     return plainMessage(record) !== undefined;
   },
 
-  readHead(record, head) {
-    head.cwd ??= stringOf(record.cwd);
-  },
+  facts: ({ cwd }) => ({ cwd }),
 
   entries(record) {
     const { role, content } = plainMessage(record) ?? {};
@@ -393,13 +402,8 @@ export function copiedFormat(agent: Agent): Format {
       return rowEntries(record) ?? plain.entries(record, options);
     },
 
-    readHead(record, head) {
-      if (record.host !== agent) return;
-      head.id ??= stringOf(record.session);
-      head.cwd ??= stringOf(record.cwd);
-      head.parentId ??= stringOf(record.parent);
-      head.remote ??= stringOf(record.remote);
-    },
+    facts: ({ host, session: id, cwd, parent: parentId, remote }) =>
+      host === agent ? { id, cwd, parentId, remote } : {},
 
     title(_, rowsWith) {
       for (const { host, title } of rowsWith('"host"'))
@@ -420,7 +424,7 @@ const STATES = ["rejected", "running"] as const;
 
 /** Returns the calls and the results of a message, in the form of most hosts. */
 export function deedEntries(content: unknown): BareEntry[] {
-  return arrayOf(content).filter(isRecord).flatMap(readDeed);
+  return recordsOf(content).flatMap(readDeed);
 }
 
 function readDeed(block: JsonRecord): BareEntry[] {

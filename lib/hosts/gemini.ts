@@ -5,8 +5,17 @@
 
 import { basename, dirname, join } from "node:path";
 import { warning } from "../base/findings.ts";
-import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf, stringsOf } from "../base/json.ts";
-import { type BareEntry, isoTime, toCall, treeNode, withoutOwnWords } from "./format.ts";
+import {
+  arrayOf,
+  isRecord,
+  type JsonRecord,
+  numberOf,
+  recordOf,
+  recordsOf,
+  stringOf,
+  stringsOf,
+} from "../base/json.ts";
+import { type BareEntry, toCall, treeNode, withoutOwnWords } from "./format.ts";
 import type { HostFile } from "./host.ts";
 import { cutToHunks } from "./tool-call.ts";
 
@@ -50,11 +59,10 @@ export const host: HostFile = {
     );
   },
 
-  readHead(record, head) {
-    const { sessionId, startTime, directories, messages } = { ...record, ...recordOf(record.$set) };
-    head.id ??= stringOf(sessionId);
-    head.startedAt ??= isoTime(startTime);
-    head.cwd ??= stringsOf(directories)[0] ?? workspaceIn(arrayOf(messages)[0]) ?? workspaceIn(record);
+  facts(record) {
+    const { sessionId: id, startTime, directories, messages } = { ...record, ...recordOf(record.$set) };
+    const cwd = stringsOf(directories)[0] ?? workspaceIn(arrayOf(messages)[0]) ?? workspaceIn(record);
+    return { id, startedAt: startTime, cwd };
   },
 
   entries(record) {
@@ -63,12 +71,10 @@ export const host: HostFile = {
       return text.startsWith("<session_context>") ? [] : [{ kind: "user", text }];
     }
     if (record.type !== "gemini") return [];
-    const calls = arrayOf(record.toolCalls)
-      .filter(isRecord)
-      .flatMap((call) => [
-        toCall({ id: call.id, name: call.name, input: call.args }),
-        callResult(call, call.result),
-      ]);
+    const calls = recordsOf(record.toolCalls).flatMap((call) => [
+      toCall({ id: call.id, name: call.name, input: call.args }),
+      callResult(call, call.result),
+    ]);
     return [{ kind: "assistant", text: partsText(record.content) }, ...calls];
   },
 
@@ -110,8 +116,7 @@ function workspaceIn(message: unknown): string | undefined {
 /** Returns the words of a message's parts, without thoughts. */
 export function partsText(parts: unknown): string {
   if (typeof parts === "string") return parts;
-  return arrayOf(parts)
-    .filter(isRecord)
+  return recordsOf(parts)
     .flatMap(({ text, thought }) => (typeof text === "string" && thought !== true ? [text] : []))
     .join("\n");
 }
@@ -136,8 +141,7 @@ function withoutHookText(text: string): string {
  * command printed is taken from the state where that has it alone.
  */
 export function callResult(state: JsonRecord, parts: unknown): BareEntry {
-  const answer = arrayOf(parts)
-    .filter(isRecord)
+  const answer = recordsOf(parts)
     .map(({ functionResponse }) => recordOf(functionResponse))
     .find(({ response }) => response !== undefined);
   const { output, error } = recordOf(answer?.response);

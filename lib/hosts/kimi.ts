@@ -7,7 +7,7 @@ import { dirname, join, sep } from "node:path";
 import { readJson } from "../base/files.ts";
 import { arrayOf, type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
 import { idWithin } from "../base/text.ts";
-import { type BareEntry, isoTime, textOf, toCall, typedText, withoutAttached } from "./format.ts";
+import { type BareEntry, textOf, toCall, typedText, withoutAttached } from "./format.ts";
 import type { HostFile } from "./host.ts";
 
 export const host: HostFile = {
@@ -22,17 +22,16 @@ export const host: HostFile = {
     return type === "metadata" && typeof protocol_version === "string" && created_at !== undefined;
   },
 
-  readHead(record, head) {
-    if (record.type === "metadata") head.startedAt ??= isoTime(record.created_at);
-    if (record.type === "profile.bind") head.cwd ??= stringOf(recordOf(record.environmentDisclosure).cwd);
-  },
+  facts: ({ type, created_at, environmentDisclosure }) => ({
+    startedAt: type === "metadata" ? created_at : undefined,
+    cwd: type === "profile.bind" ? recordOf(environmentDisclosure).cwd : undefined,
+  }),
 
-  beside(file, head) {
+  beside(file) {
     const [session = "", agents, agent = ""] = file.split(sep).slice(-4);
-    if (agents !== "agents") return; // a copy of ours
-    head.id ??= agent === MAIN ? session : idWithin(session, agent);
-    if (agent !== MAIN) head.parentId ??= session;
-    head.cwd ??= stringOf(readState(file).cwd);
+    if (agents !== "agents") return {}; // a copy of ours
+    const { cwd } = readState(file);
+    return agent === MAIN ? { id: session, cwd } : { id: idWithin(session, agent), parentId: session, cwd };
   },
 
   entries(record) {

@@ -5,11 +5,11 @@
 
 import {
   arrayOf,
-  isRecord,
   type JsonRecord,
   numberOf,
   parseRecord,
   recordOf,
+  recordsOf,
   stringOf,
 } from "../base/json.ts";
 import type { SqlDatabase, SqlRow } from "../store/sqlite.ts";
@@ -171,12 +171,10 @@ function toLines({ type, id, timestamp, message, summary }: JsonRecord): JsonRec
 
 function saidBlocks(content: unknown): JsonRecord[] {
   if (typeof content === "string") return [{ type: "text", text: content }];
-  return arrayOf(content)
-    .filter(isRecord)
-    .flatMap(({ type, text, id, name, arguments: input }): JsonRecord[] => {
-      if (type === "text") return [{ type, text: stringOf(text) ?? "" }];
-      return type === "toolCall" ? [{ type: "tool_use", id, name, input }] : [];
-    });
+  return recordsOf(content).flatMap(({ type, text, id, name, arguments: input }): JsonRecord[] => {
+    if (type === "text") return [{ type, text: stringOf(text) ?? "" }];
+    return type === "toolCall" ? [{ type: "tool_use", id, name, input }] : [];
+  });
 }
 
 /** The text after the output of a failed command, which it does not count as the tool's error. */

@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import { statPath } from "../base/files.ts";
-import { type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
+import { type JsonRecord, numberOf, recordOf, stringOf, unpackJson } from "../base/json.ts";
 import { copiedFormat, isoTime, withoutOwnWords } from "./format.ts";
 import type { HostFile } from "./host.ts";
 import { DATA_MAX, databaseStore, ROWS_MAX } from "./store.ts";
@@ -49,8 +49,10 @@ const tables = databaseStore({
     let last = after;
     for (const [i, { id, time_created, data }] of messages.entries()) {
       if (i < from) continue;
-      const { role, time, summary } = parsed(data);
-      const content = (parts.get(String(id)) ?? []).flatMap((part) => blocks(parsed(part.data)));
+      const { role, time, summary } = recordOf(unpackJson(data));
+      const content = (parts.get(String(id)) ?? []).flatMap((part) =>
+        blocks(recordOf(unpackJson(part.data))),
+      );
       // a prompt is there before its words are
       const isWritten = role === "assistant" ? recordOf(time).completed !== undefined : content.length > 0;
       if (!isWritten && i === messages.length - 1) return { lines, last, isWhole: false };
@@ -89,14 +91,6 @@ export const kilo: HostFile = {
   skills: "($XDG_CONFIG_HOME|~/.config)/kilo/skills",
   store: { files: "kilo.db", ...tables },
 };
-
-function parsed(data: unknown): JsonRecord {
-  try {
-    return recordOf(JSON.parse(String(data)));
-  } catch {
-    return {}; // not what it writes today
-  }
-}
 
 /** Returns a part as blocks of a message: a text, or a call with its result. */
 function blocks(part: JsonRecord): JsonRecord[] {

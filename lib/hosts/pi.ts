@@ -2,7 +2,7 @@
 
 import { join, resolve } from "node:path";
 import { readJson, resolveRealPath } from "../base/files.ts";
-import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
+import { arrayOf, type JsonRecord, numberOf, recordOf, recordsOf, stringOf } from "../base/json.ts";
 import { ROOT } from "../base/runtime.ts";
 import {
   type Answer,
@@ -67,12 +67,8 @@ export const host: HostFile = {
     return record.type === "session" && typeof record.id === "string";
   },
 
-  readHead(record, head) {
-    if (record.type !== "session") return;
-    head.id ??= stringOf(record.id);
-    head.cwd ??= stringOf(record.cwd);
-    head.forkedFrom ??= stringOf(record.parentSession) ?? stringOf(record.branchedFrom);
-  },
+  facts: ({ type, id, cwd, branchedFrom, parentSession: forkedFrom = branchedFrom }) =>
+    type === "session" ? { id, cwd, forkedFrom } : {},
 
   entries(record) {
     if (record.type === "message") return messageEntries(record);
@@ -153,20 +149,14 @@ function answersIn(details: JsonRecord): Answer[] {
       ? []
       : [{ question: details.question, options: optionLabels(details.options), answer }];
   }
-  const asked = new Map(
-    arrayOf(details.questions)
-      .filter(isRecord)
-      .map((question) => [question.id, question]),
-  );
-  return arrayOf(details.answers)
-    .filter(isRecord)
-    .flatMap(({ id, label, value }) => {
-      const question = asked.get(id);
-      const answer = stringOf(label) ?? stringOf(value);
-      if (!question || answer === undefined) return [];
-      const words = stringOf(question.prompt) ?? stringOf(question.question) ?? "";
-      return [{ question: words, options: optionLabels(question.options), answer }];
-    });
+  const asked = new Map(recordsOf(details.questions).map((question) => [question.id, question]));
+  return recordsOf(details.answers).flatMap(({ id, label, value }) => {
+    const question = asked.get(id);
+    const answer = stringOf(label) ?? stringOf(value);
+    if (!question || answer === undefined) return [];
+    const words = stringOf(question.prompt) ?? stringOf(question.question) ?? "";
+    return [{ question: words, options: optionLabels(question.options), answer }];
+  });
 }
 
 /** A file that was named where pi was started. */

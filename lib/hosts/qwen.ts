@@ -33,11 +33,9 @@ export const host: HostFile = {
     return isRow && (record.systemPayload !== undefined || Array.isArray(recordOf(record.message).parts));
   },
 
-  readHead(record, head) {
-    const agent = record.isSidechain === true ? stringOf(record.agentId) : undefined;
-    head.id ??= agent === undefined ? stringOf(record.sessionId) : `agent-${agent}`;
-    if (agent !== undefined) head.parentId ??= stringOf(record.sessionId);
-    head.cwd ??= stringOf(record.cwd);
+  facts({ isSidechain, agentId, sessionId, cwd }) {
+    const agent = isSidechain === true ? stringOf(agentId) : undefined;
+    return agent === undefined ? { id: sessionId, cwd } : { id: `agent-${agent}`, parentId: sessionId, cwd };
   },
 
   entries(record) {

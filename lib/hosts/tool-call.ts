@@ -1,6 +1,15 @@
 /** Reads what a tool call does and to what, and its whole input as text: a command, a diff, a written file, the arguments. */
 
-import { arrayOf, isRecord, type JsonRecord, jsonOf, recordOf, stringOf, stringsOf } from "../base/json.ts";
+import {
+  arrayOf,
+  isRecord,
+  type JsonRecord,
+  jsonOf,
+  recordOf,
+  recordsOf,
+  stringOf,
+  stringsOf,
+} from "../base/json.ts";
 import type { CallKind, Done, ToolAction, ToolCall } from "./session.ts";
 
 const PATH_ARGUMENTS = ["file_path", "filePath", "absolute_path", "path", "notebook_path"];
@@ -147,7 +156,7 @@ function readCommand(input: JsonRecord): string {
 }
 
 function editText(input: JsonRecord): string | undefined {
-  const edits = arrayOf(input.edits).filter(isRecord);
+  const edits = recordsOf(input.edits);
   const diffs = (edits.length > 0 ? edits : [input]).flatMap((edit) => {
     const [before, after] = [firstString(edit, BEFORE), firstString(edit, AFTER)];
     return before === undefined && after === undefined ? [] : [diffText(before ?? "", after ?? "")];
@@ -199,11 +208,9 @@ export function cutToHunks(diff: unknown): string | undefined {
 
 /** Writes a host's structured patch as text; undefined for anything else. */
 export function patchText(patch: unknown): string | undefined {
-  const hunks = arrayOf(patch)
-    .filter(isRecord)
-    .map(({ oldStart, oldLines, newStart, newLines, lines }) =>
-      [`@@ -${oldStart},${oldLines} +${newStart},${newLines} @@`, ...stringsOf(lines)].join("\n"),
-    );
+  const hunks = recordsOf(patch).map(({ oldStart, oldLines, newStart, newLines, lines }) =>
+    [`@@ -${oldStart},${oldLines} +${newStart},${newLines} @@`, ...stringsOf(lines)].join("\n"),
+  );
   return hunks.length === 0 ? undefined : hunks.join("\n");
 }
 

@@ -25,6 +25,7 @@ import {
   type JsonRecord,
   numberOf,
   parseRecord,
+  recordsOf,
   type Scrubbed,
   scrub,
   stringOf,
@@ -388,7 +389,7 @@ function observationsIn(file: string): number {
 
 /** Removes the observations of some lines, and the files, which name no line. */
 function withoutLines({ files, ...record }: JsonRecord, lines: ReadonlySet<number>): Scrubbed {
-  const all = arrayOf(record.observations).filter(isRecord);
+  const all = recordsOf(record.observations);
   const observations = all.filter(({ sources }) => !arrayOf(sources).some((line) => lines.has(Number(line))));
   return { value: { ...record, observations }, removed: all.length - observations.length + (files ? 1 : 0) };
 }

@@ -6,6 +6,7 @@ import { describeError } from "../base/errors.ts";
 import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
 import { pastTime } from "../base/time.ts";
 import {
+  addFacts,
   copiedFormat,
   type Format,
   type Head,
@@ -86,7 +87,7 @@ export function headIn(file: string, descriptor: number, size = readSize(descrip
         format = host ?? (copied === undefined ? undefined : copiedFormat(copied));
         head = format && headFrom(format, host?.agent ?? copied ?? "plain", records);
         if (head && copied) head.isInPlainForm = true;
-        if (head) format?.beside?.(file, head);
+        if (head) addFacts(head, format?.beside?.(file) ?? {});
         isPlain ||= plain.matches(record);
       }
     }
@@ -102,10 +103,9 @@ function headFrom(format: Format, agent: Agent, records: readonly JsonRecord[]):
 }
 
 function addTo(head: Head, format: Format, record: JsonRecord): void {
-  format.readHead(record, head);
-  const told = recordOf(record[TOLD]);
-  head.cwd ??= stringOf(told.cwd);
-  head.startedAt ??= isoTime(told.startedAt) ?? rowTime(record, format);
+  addFacts(head, format.facts(record, head));
+  addFacts(head, recordOf(record[TOLD]));
+  head.startedAt ??= rowTime(record, format);
 }
 
 /** Returns whether later rows cannot add anything. */
