@@ -1,6 +1,6 @@
 /** Finds the error lines of outputs, and makes keys of them that leave out what differs between two runs. */
 
-import { shortHash } from "./text.ts";
+import { shortHash, UUID } from "./text.ts";
 
 /** Matches words of failure: negations, names of failure, and the crosses that tools print. */
 const NAMES_ERROR =
@@ -57,7 +57,7 @@ export function errorLines(
 const DATE =
   /\d{4}-\d\d-\d\d(?:[t ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:z|[+-]\d\d:?\d\d)?)?|\b\d\d:\d\d:\d\d(?:[.,]\d+)?/g;
 const DURATION = /\b\d+(?:\.\d+)?\s?(?:[mµn]?s|sec(?:ond)?s?|min(?:ute)?s?)\b/g;
-const UUID = /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
+const IDS = new RegExp(`\\b${UUID}\\b`, "g");
 /** Addresses, hashes and process numbers; a port says what is meant. */
 const IDENTIFIER = /\b(?:0x[0-9a-f]+|(?=[a-f]*\d)[0-9a-f]{6,}|(?<!:|port )\d{5,})\b/g;
 /** Matches the place of an error: before it, after a file's name, or in words. */
@@ -76,7 +76,7 @@ export function sameLine(line: string): string {
     .replace(PLACE_BEFORE, "")
     .replace(DATE, "#")
     .replace(DURATION, "#")
-    .replace(UUID, "#")
+    .replace(IDS, "#")
     .replace(PLACE, "")
     .replace(ABSOLUTE, "")
     .replace(IDENTIFIER, "#")

@@ -119,8 +119,14 @@ export function pathWithin(path: string, folder = ""): string | undefined {
     : undefined;
 }
 
+/** The pattern of a UUID. */
+export const UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}";
+const WHOLE_UUID = new RegExp(`^${UUID}$`, "i");
+
+export const isUuid = (text: string): boolean => WHOLE_UUID.test(text);
+
 /** A folder that a program named: a number, a hash, a UUID. */
-const NAMELESS = /^(?:\d+|(?=[a-f]*\d)[0-9a-f]{7,40}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
+const NAMELESS = new RegExp(`^(?:\\d+|(?=[a-f]*\\d)[0-9a-f]{7,40}|${UUID})$`, "i");
 /** The path of a worktree that an agent made in a repository, behind that: `shop/.agent/worktrees/9c1e`. */
 const OWN_WORKTREE = /[/\\]\.(?:[a-z]+[/\\])?worktrees[/\\].*$/is;
 /** The places where agents keep the worktrees of all repositories: `~/.agent/worktrees/shop/9c1e`, or `9c1e/shop`. */
@@ -168,7 +174,7 @@ export function listed(items: readonly string[], max: number): string {
 
 /** Shortens a UUID to what names its session; version 7 begins with the time, which sessions share. */
 export function shortId(id: string): string {
-  if (!/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id)) return id;
+  if (!isUuid(id)) return id;
   return id.slice(0, id[14] === "7" ? 13 : 8);
 }
 

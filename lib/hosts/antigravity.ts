@@ -19,7 +19,7 @@ import {
   unpackJson,
 } from "../base/json.ts";
 import { counted } from "../base/text.ts";
-import { type BareEntry, type Tools, toCall, withoutAttached, wrappedText } from "./format.ts";
+import { type BareEntry, type Tools, textOf, toCall, withoutAttached, wrappedText } from "./format.ts";
 import type { HostFile } from "./host.ts";
 import { cutToHunks } from "./tool-call.ts";
 
@@ -50,7 +50,7 @@ export const host: HostFile = {
   },
 
   entries(record) {
-    const content = stringOf(record.content) ?? "";
+    const content = textOf(record.content);
     switch (record.type) {
       case "USER_INPUT":
         return [
@@ -121,7 +121,7 @@ function readWorkspaces([described = {}, newest = {}]: readonly JsonRecord[]): M
 
 /** Returns the directory that a prompt comes with, or that the first command is run in. */
 function folderIn({ content, tool_calls }: JsonRecord): string | undefined {
-  const [, text = ""] = METADATA.exec(stringOf(content) ?? "") ?? [];
+  const [, text = ""] = METADATA.exec(textOf(content)) ?? [];
   const folders = arrayOf(tool_calls).map((call) => unpackJson(recordOf(recordOf(call).args).Cwd));
   return [parseRecord(text)?.cwd, ...folders].map(stringOf).find((folder) => folder !== undefined);
 }

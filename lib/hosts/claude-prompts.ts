@@ -4,7 +4,8 @@
  */
 
 import { isRecord, type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
-import { isoTime, withoutAttached } from "./format.ts";
+import { isUuid } from "../base/text.ts";
+import { isoTime, textOf, withoutAttached } from "./format.ts";
 import { recordsIn } from "./lines.ts";
 import type { HostStore, Reading, StoredSession } from "./store.ts";
 
@@ -60,8 +61,6 @@ interface Typed {
   prompts: Prompt[];
 }
 
-const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
 export const prompts: HostStore & { files: string } = {
   files: "history.jsonl",
   hasHostRows: true,
@@ -86,7 +85,7 @@ function addPrompt(sessions: Map<string, Typed>, record: JsonRecord): void {
   const { sessionId, timestamp, project } = record;
   const [id, at] = [stringOf(sessionId) ?? "", numberOf(timestamp)];
   // Older versions wrote no session.
-  if (!ID.test(id) || at === undefined || isoTime(at) === undefined) return;
+  if (!isUuid(id) || at === undefined || isoTime(at) === undefined) return;
   const text = promptText(record);
   if (typedPart(text) === "") return;
   const known = sessions.get(id) ?? { cwd: stringOf(project) ?? "", prompts: [] };
@@ -102,7 +101,7 @@ const PASTED = /\[Pasted text #(\d+)(?: \+\d+ lines)?\]/g;
 /** Returns what was typed as a transcript has it: with what was pasted in its place, and a command by its parts. */
 function promptText({ display, pastedContents }: JsonRecord): string {
   const pasted = recordOf(pastedContents);
-  const text = (stringOf(display) ?? "").replace(PASTED, (mark, key) => {
+  const text = textOf(display).replace(PASTED, (mark, key) => {
     const content = isRecord(pasted[key]) ? stringOf(pasted[key].content) : undefined;
     return content ?? mark;
   });

@@ -271,9 +271,7 @@ function wasNotBegun(text: string, { version }: JsonRecord): boolean {
   if (NOT_BEGUN.test(text)) return true;
   const isSentence = /^\p{L}[^\n]* [^\n]* [^\n]*$/u.test(text) && !text.startsWith("Exit code ");
   return (
-    isSentence &&
-    /^[2-9]/.test(stringOf(version) ?? "") &&
-    errorLines(text, { max: 1, orAll: false }).length === 0
+    isSentence && /^[2-9]/.test(textOf(version)) && errorLines(text, { max: 1, orAll: false }).length === 0
   );
 }
 
@@ -293,7 +291,7 @@ function readAnswer(block: JsonRecord, record: JsonRecord): BareEntry[] {
     const isStamped = toolDenialKind !== undefined || toolUseResult === "User rejected tool use";
     // Any sentence is in the error of somebody else's tool, and up to 1.x in a command's: nothing came before its output.
     const isForeign = ({ name, action }: ToolCall) =>
-      name.startsWith("mcp__") || (action === "run" && /^[01]\./.test(stringOf(version) ?? ""));
+      name.startsWith("mcp__") || (action === "run" && /^[01]\./.test(textOf(version)));
     const words = result.slice(REJECTION_WORDS.length).replace(REJECTION_NOTE, "").trim();
     return said(words, (call) => isStamped || !isForeign(call));
   }
@@ -307,7 +305,7 @@ function readAnswer(block: JsonRecord, record: JsonRecord): BareEntry[] {
 
 function answersIn(questions: unknown, answers: JsonRecord): Answer[] {
   return recordsOf(questions).flatMap((asked) => {
-    const question = stringOf(asked.question) ?? "";
+    const question = textOf(asked.question);
     const given = answers[question];
     const answer = stringOf(given) ?? stringsOf(given).join(", ");
     return answer ? [{ question, options: optionLabels(asked.options), answer }] : [];

@@ -83,7 +83,7 @@ function compactionPath(file: string): string {
 /** Returns a session's title; "" for the first prompt, which it is until the user gives one. */
 function titleIn({ metadata, prompt }: JsonRecord): string {
   const title = stringOf(recordOf(metadata).title) ?? "";
-  return title === unwrapped(stringOf(prompt) ?? "") ? "" : title;
+  return title === unwrapped(textOf(prompt)) ? "" : title;
 }
 
 /** Files and folders that a prompt names, and what the client tells of the project, and of another mode. */
@@ -99,7 +99,7 @@ function toLines(messages: readonly JsonRecord[], compaction: JsonRecord): JsonR
   const summaries = arrayOf(compaction.messages).flatMap((message): JsonRecord[] => {
     const { kind, summary, generatedAt } = recordOf(recordOf(message).metadata);
     return kind === "compaction_summary"
-      ? [{ role: "summary", timestamp: isoTime(generatedAt), content: stringOf(summary) ?? "" }]
+      ? [{ role: "summary", timestamp: isoTime(generatedAt), content: textOf(summary) }]
       : [];
   });
   return messages.flatMap(({ id, role, content, ts, metadata }) => {
@@ -123,7 +123,7 @@ const LISTS: Readonly<Record<string, { list: string; as: string; action: ToolAct
 /** Returns a block as those of our plain form: a text, calls, or what came of them. */
 function toBlocks(block: JsonRecord, read: (text: string) => string): JsonRecord[] {
   const { type, id, name, input, text } = block;
-  if (type === "text") return [{ type, text: read(stringOf(text) ?? "") }];
+  if (type === "text") return [{ type, text: read(textOf(text)) }];
   if (type === "tool_result") return toResults(block);
   if (type !== "tool_use") return [];
   const call = (key: unknown, given: unknown, action?: ToolAction) => ({

@@ -128,7 +128,7 @@ export const host: HostFile = {
     // The summariser's answer comes again as the summary.
     if (recordOf(record.metadata).compaction_output === true) return [];
     if (record.type === "response_item") return itemEntries(payload, head);
-    if (record.type === "compacted") return [{ kind: "summary", text: stringOf(payload.message) ?? "" }];
+    if (record.type === "compacted") return [{ kind: "summary", text: textOf(payload.message) }];
     // The event follows its item at once and is used in its place where the version writes events.
     const typed = record.type === "event_msg" && head.typedEvents ? typedEvent(payload) : undefined;
     return typed === undefined ? [] : [{ kind: "user", text: typed.replace(SHOWN, "") }];
@@ -156,7 +156,7 @@ function isCopied(home: string): boolean {
 
 /** Returns what a person typed where an event says so; undefined for any other event. */
 function typedEvent({ type, message, item }: JsonRecord): string | undefined {
-  if (type === "user_message") return stringOf(message) ?? "";
+  if (type === "user_message") return textOf(message);
   const { type: kind, content } = recordOf(item);
   return type === "item_completed" && kind === "UserMessage" ? textOf(content) : undefined;
 }
@@ -199,7 +199,7 @@ function callEntry({ name, call_id: id }: JsonRecord, input: unknown): BareEntry
 function shellPatch(input: unknown): string | undefined {
   if (!isRecord(input)) return undefined;
   const command = input.command ?? input.cmd;
-  const text = stringsOf(command).join("\n") || (stringOf(command) ?? "");
+  const text = stringsOf(command).join("\n") || textOf(command);
   return /(?:^|\n)\s*apply_patch\b[\s\S]*\*\*\* Begin Patch/.test(text) ? text : undefined;
 }
 

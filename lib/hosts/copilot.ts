@@ -6,7 +6,7 @@
 import { dirname, join } from "node:path";
 import { readText } from "../base/files.ts";
 import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
-import { type BareEntry, toCall, treeNode } from "./format.ts";
+import { type BareEntry, textOf, toCall, treeNode } from "./format.ts";
 import type { HostFile } from "./host.ts";
 import { cutToHunks } from "./tool-call.ts";
 
@@ -41,7 +41,7 @@ export const host: HostFile = {
   },
 
   matches(record) {
-    return /^[a-z]+\.[a-z_]+$/.test(stringOf(record.type) ?? "") && typeof record.data === "object";
+    return /^[a-z]+\.[a-z_]+$/.test(textOf(record.type)) && typeof record.data === "object";
   },
 
   facts({ type, data }) {
@@ -59,12 +59,12 @@ export const host: HostFile = {
       case "user.message": {
         // Skill pages and prompts that the client itself writes have another source.
         const isTyped = data.source === undefined || data.source === "user";
-        return isTyped ? [{ kind: "user", text: stringOf(data.content) ?? "" }] : [];
+        return isTyped ? [{ kind: "user", text: textOf(data.content) }] : [];
       }
       case "assistant.message":
-        return [{ kind: "assistant", text: stringOf(data.content) ?? "" }];
+        return [{ kind: "assistant", text: textOf(data.content) }];
       case "session.compaction_complete":
-        return data.success === false ? [] : [{ kind: "summary", text: stringOf(data.summaryContent) ?? "" }];
+        return data.success === false ? [] : [{ kind: "summary", text: textOf(data.summaryContent) }];
       case "tool.execution_start":
         return [toCall({ id: data.toolCallId, name: data.toolName, input: data.arguments })];
       case "tool.execution_complete":
@@ -75,7 +75,7 @@ export const host: HostFile = {
   },
 
   failedOutput({ tool_result }) {
-    const text = stringOf(recordOf(tool_result).text_result_for_llm) ?? "";
+    const text = textOf(recordOf(tool_result).text_result_for_llm);
     const [end, code = "0"] = SHELL_END.exec(text) ?? [];
     return end === undefined || code === "0" ? undefined : text.slice(0, -end.length);
   },
@@ -108,7 +108,7 @@ function readResult(data: JsonRecord): BareEntry {
   const patch = cutToHunks(detailedContent);
   // a command's is its output alone; another tool's is something else, or missing
   const output = typeof exitCode === "number" ? stringOf(detailedContent) : undefined;
-  const given = (stringOf(content) ?? stringOf(error.message) ?? "").replace(GUIDANCE, "");
+  const given = (textOf(content) || textOf(error.message)).replace(GUIDANCE, "");
   return {
     kind: "result",
     text: (output ?? given).replace(SHELL_END, ""),

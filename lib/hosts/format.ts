@@ -24,7 +24,7 @@ export interface Head extends Pick<Session, "agent" | "cwd" | "startedAt" | "par
   isInPlainForm?: true;
 }
 
-/** Facts of a session as a host writes them: one that is not of the right kind is none. */
+/** Facts of a session as a host writes them; a value of another kind is left out. */
 export type HeadFacts = { [F in Exclude<keyof Head, "agent" | "isInPlainForm">]?: unknown };
 
 /** Adds facts to a head, the first of each. */
@@ -86,7 +86,7 @@ export type BareEntry = Omit<RawEntry, keyof EntryPlace> & Partial<Pick<EntryPla
 export interface Format {
   /** True if a record can only come from this host. */
   matches(record: JsonRecord): boolean;
-  /** What a record says of the whole session, which began with the first row that has a time where none says so. */
+  /** The facts of the whole session in a record; it began with the first row that has a time where none says so. */
   facts(record: JsonRecord, head: Head): HeadFacts;
   /** The entries of a record, in their order; those without words do not count. */
   entries(record: JsonRecord, options: Omit<EntryOptions, "later">): BareEntry[];
@@ -98,7 +98,7 @@ export interface Format {
   madeTitles?(rowsWith: RowsWith): Iterable<string | undefined>;
   /** The file beside a transcript that may hold its title too. */
   titleFile?(file: string): string;
-  /** What the path of a transcript and the files beside it say of the whole session: our own copies keep it in a row. */
+  /** The facts of the whole session in the path of a transcript and in files beside it: our copies keep these in a row. */
   beside?(file: string): HeadFacts;
   /** The key under which rows have their time. @default `timestamp`, in the row or its message */
   timeKey?: string;
@@ -312,8 +312,7 @@ export function assistantEntries(
   if (typeof content === "string") return [{ kind: "assistant", text: content, contextTokens }];
   const entries: BareEntry[] = [];
   for (const block of recordsOf(content)) {
-    if (isTextBlock(block))
-      entries.push({ kind: "assistant", text: stringOf(block.text) ?? "", contextTokens });
+    if (isTextBlock(block)) entries.push({ kind: "assistant", text: textOf([block]), contextTokens });
     else if (isCall(block)) entries.push({ ...toCall(block, tools), workdir });
   }
   return entries;

@@ -123,8 +123,7 @@ export function partsText(parts: unknown): string {
 
 /** Returns what a person typed: files that a prompt names follow in parts of their own. */
 export function promptText(parts: unknown): string {
-  const isFile = (part: unknown) =>
-    /^\s*--- Content from referenced files ---/.test(stringOf(recordOf(part).text) ?? "");
+  const isFile = (part: unknown) => /^\s*--- Content from referenced files ---/.test(partsText([part]));
   const end = arrayOf(parts).findIndex(isFile);
   return partsText(end === -1 ? parts : arrayOf(parts).slice(0, end));
 }
@@ -147,7 +146,7 @@ export function callResult(state: JsonRecord, parts: unknown): BareEntry {
   const { output, error } = recordOf(answer?.response);
   const shown = recordOf(state.resultDisplay);
   const isShell = shown.type === "shell_result";
-  const given = shellOutput(withoutOwnWords(withoutHookText(stringOf(output) ?? stringOf(error) ?? "")));
+  const given = shellOutput(withoutOwnWords(withoutHookText(partsText(output) || partsText(error))));
   const text = (isShell ? stringOf(shown.output) : undefined) ?? given.text;
   const exitCode = (isShell ? numberOf(shown.exitCode) : undefined) ?? given.exitCode;
   return {

@@ -41,7 +41,7 @@ export const host: HostFile = {
       case "context.append_loop_event":
         return eventEntries(recordOf(record.event));
       case "context.apply_compaction":
-        return [{ kind: "summary", text: stringOf(record.summary) ?? "" }];
+        return [{ kind: "summary", text: textOf(record.summary) }];
       default:
         return [];
     }

@@ -2,6 +2,7 @@
 
 import type { Stats } from "node:fs";
 import { namesIn, remove, statPath } from "../base/files.ts";
+import { UUID } from "../base/text.ts";
 
 /** The end of a compressed file's name. */
 export const PACKED = ".zst";
@@ -40,7 +41,7 @@ export const PROMPTS_ALONE = ".prompts-alone.jsonl";
  */
 const CONFLICT_COPY = new RegExp(
   [
-    "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}[ ._(~-].*\\.jsonl$",
+    `${UUID}[ ._(~-].*\\.jsonl$`,
     "\\.sync-conflict-\\d{8}-|~\\d{8}-\\d{6}\\.jsonl$|^~|^\\.syncthing\\.", // Syncthing
     "\\([^()]*(?:conflicted copy|SFConflict)[^()]*\\)", // Dropbox, Nextcloud, Seafile
     "_conflict-\\d{8}-\\d{6}|\\d_Conflict\\.jsonl$", // ownCloud, Synology

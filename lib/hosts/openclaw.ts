@@ -157,7 +157,7 @@ function liveBranch(events: readonly JsonRecord[]): JsonRecord[] {
 /** Returns an event as a line of ours; undefined outside the conversation. */
 function toLines({ type, id, timestamp, message, summary }: JsonRecord): JsonRecord[] {
   if (type === "compaction" || type === "branch_summary")
-    return [{ id, role: "summary", timestamp, content: stringOf(summary) ?? "" }];
+    return [{ id, role: "summary", timestamp, content: textOf(summary) }];
   const { role, content, ...result } = recordOf(message);
   if (type !== "message") return [];
   if (role === "user") {
@@ -172,7 +172,7 @@ function toLines({ type, id, timestamp, message, summary }: JsonRecord): JsonRec
 function saidBlocks(content: unknown): JsonRecord[] {
   if (typeof content === "string") return [{ type: "text", text: content }];
   return recordsOf(content).flatMap(({ type, text, id, name, arguments: input }): JsonRecord[] => {
-    if (type === "text") return [{ type, text: stringOf(text) ?? "" }];
+    if (type === "text") return [{ type, text: textOf(text) }];
     return type === "toolCall" ? [{ type: "tool_use", id, name, input }] : [];
   });
 }

@@ -2,8 +2,8 @@
 
 import { join } from "node:path";
 import { statPath } from "../base/files.ts";
-import { type JsonRecord, numberOf, recordOf, stringOf, unpackJson } from "../base/json.ts";
-import { copiedFormat, isoTime, withoutOwnWords } from "./format.ts";
+import { type JsonRecord, numberOf, recordOf, unpackJson } from "../base/json.ts";
+import { copiedFormat, isoTime, textOf, withoutOwnWords } from "./format.ts";
 import type { HostFile } from "./host.ts";
 import { DATA_MAX, databaseStore, ROWS_MAX } from "./store.ts";
 import { cutToHunks } from "./tool-call.ts";
@@ -95,7 +95,7 @@ export const kilo: HostFile = {
 /** Returns a part as blocks of a message: a text, or a call with its result. */
 function blocks(part: JsonRecord): JsonRecord[] {
   if (part.type === "text") {
-    const text = unquoted(stringOf(part.text) ?? "");
+    const text = unquoted(textOf(part.text));
     return part.synthetic === true || part.ignored === true || text === "" ? [] : [{ type: "text", text }];
   }
   if (part.type !== "tool") return [];
@@ -104,14 +104,12 @@ function blocks(part: JsonRecord): JsonRecord[] {
   const call = { type: "tool_use", id: part.callID, name: part.tool, input };
   if (status !== "completed" && status !== "error") return [call];
   const isError = status === "error" || (numberOf(exit) ?? 0) !== 0;
-  const isRejected = status === "error" && /^The user rejected\b/.test(stringOf(error) ?? "");
+  const isRejected = status === "error" && /^The user rejected\b/.test(textOf(error));
   const result = {
     type: "tool_result",
     tool_use_id: part.callID,
     // A plugin's words are added to the output; what a command printed is kept beside it.
-    content: withoutOwnWords(
-      (status === "error" ? stringOf(error) : stringOf(printed)) ?? stringOf(output) ?? "",
-    ),
+    content: withoutOwnWords(textOf(status === "error" ? error : printed) || textOf(output)),
     is_error: isError,
     ...(isRejected && { state: "rejected" }),
     patch: cutToHunks(diff),

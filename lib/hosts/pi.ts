@@ -73,7 +73,7 @@ export const host: HostFile = {
   entries(record) {
     if (record.type === "message") return messageEntries(record);
     const isSummary = record.type === "compaction" || record.type === "branch_summary";
-    return isSummary ? [{ kind: "summary", text: stringOf(record.summary) ?? "" }] : [];
+    return isSummary ? [{ kind: "summary", text: textOf(record.summary) }] : [];
   },
 
   tree: {
@@ -118,7 +118,7 @@ function messageEntries(record: JsonRecord): BareEntry[] {
       // The user ran it from the prompt: the row is call and result in one.
       const id = `!${record.id ?? record.timestamp}`;
       const isError = (numberOf(exitCode) ?? 0) !== 0;
-      const result: BareEntry = { kind: "result", text: stringOf(output) ?? "", callId: id, isError };
+      const result: BareEntry = { kind: "result", text: textOf(output), callId: id, isError };
       return [toCall({ id, name: "Bash", input: { command } }), result];
     }
     case "toolResult":
@@ -132,7 +132,7 @@ function toolResultEntries(message: JsonRecord): BareEntry[] {
   const { toolName, content, details } = message;
   const callId = stringOf(message.toolCallId);
   const isError = message.isError === true;
-  const isAsking = !isError && ASKING_TOOL.test(stringOf(toolName) ?? "");
+  const isAsking = !isError && ASKING_TOOL.test(textOf(toolName));
   return [
     { kind: "result", text: textOf(content), callId, isError },
     { kind: "user", text: isAsking ? answerText(answersIn(recordOf(details))) : "", callId },
@@ -154,7 +154,7 @@ function answersIn(details: JsonRecord): Answer[] {
     const question = asked.get(id);
     const answer = stringOf(label) ?? stringOf(value);
     if (!question || answer === undefined) return [];
-    const words = stringOf(question.prompt) ?? stringOf(question.question) ?? "";
+    const words = textOf(question.prompt) || textOf(question.question);
     return [{ question: words, options: optionLabels(question.options), answer }];
   });
 }

@@ -63,7 +63,7 @@ export const host: HostFile = {
     }
   },
 
-  failedOutput: ({ error }) => shellOutput(stringOf(error) ?? "").text,
+  failedOutput: ({ error }) => shellOutput(partsText(error)).text,
 
   tree: {
     live: "but edited away",
@@ -87,5 +87,5 @@ function typedWords({ message, systemPayload }: JsonRecord): string {
   const shown = stringOf(recordOf(systemPayload).displayText);
   if (shown !== undefined) return shown;
   const parts = arrayOf(recordOf(message).parts);
-  return promptText(parts.filter((part) => !PUT_IN.test(stringOf(recordOf(part).text) ?? "")));
+  return promptText(parts.filter((part) => !PUT_IN.test(partsText([part]))));
 }

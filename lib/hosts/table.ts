@@ -6,7 +6,7 @@
  */
 
 import { join, resolve } from "node:path";
-import { dashedPath } from "../base/text.ts";
+import { dashedPath, UUID } from "../base/text.ts";
 import type { Environment, Paths } from "../config/config.ts";
 import type { HostLine } from "./host.ts";
 
@@ -15,7 +15,7 @@ export function beginFolder({ folderBegin }: HostLine, directory: string): strin
   return folderBegin?.(directory) ?? directory.replace(/[^a-zA-Z0-9]/g, "-").slice(0, 200);
 }
 
-export const UUID_NAME = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl$/;
+export const UUID_NAME = new RegExp(`^(${UUID})\\.jsonl$`);
 const PI_HOME = "($PI_CODING_AGENT_DIR|~/.pi/agent)";
 
 export const TABLE: readonly HostLine[] = [

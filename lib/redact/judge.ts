@@ -1,5 +1,6 @@
 /** Decides whether a value is a secret, by rules that name features of its name, of its place and of its look. */
 
+import { isUuid } from "../base/text.ts";
 import {
   ABOUT_FIELD,
   asksForValue,
@@ -9,7 +10,6 @@ import {
   isMostlyWords,
   isPath,
   isStandIn,
-  isUuid,
   isWords,
   LOOKS,
   type Look,

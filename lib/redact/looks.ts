@@ -1,5 +1,7 @@
 /** Judges by looks alone: whether a value is random, words, a placeholder or code, and what is random without a name near it. */
 
+import { isUuid } from "../base/text.ts";
+
 /** Compiles rows of a name and a pattern to one pattern, which any of them fulfils. */
 const anyOf = (rows: string): RegExp =>
   new RegExp(rows.trim().replace(/^\S+ /gm, "").replaceAll("\n", "|"), "i");
@@ -51,7 +53,6 @@ export const SENTENCE = anyOf(String.raw`
 about ${ABOUT_FIELD.source}
 word \b(?:is|are|be|not|the|at|as|in|of|to|for|from|with|and|or|but|if|when|so|by|on|that|this|which|because|was|has|have|will|can|used|stored|never|user|input|text|insert|put|change|now|before|after|must|should|via|into|then|also|no)\b
 `);
-const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 const HEX = /^(?:0x|sha\d{1,3}[:-])?[0-9a-f]+$/i;
 /** Shorter hashes are as often numbers. */
 const HASH_MIN = 24;
@@ -61,7 +62,6 @@ export const RANDOM_MIN = 16;
 /** Reports a secret by its place and kind. */
 export type ReportSecret = (start: number, end: number, kind: string) => void;
 
-export const isUuid = (text: string): boolean => UUID.test(text);
 export const isHex = (text: string): boolean => HEX.test(text);
 
 /** Looks of a value: not one, words, letters of no word, letters mixed with digits or signs, a hash or id, random. */
@@ -70,7 +70,7 @@ export type Look = (typeof LOOKS)[number];
 
 export function lookAt(value: string, isQuoted = false): Look {
   if (value.length < 4 || isStandIn(value, isQuoted) || /^[\d.,_-]+$/.test(value)) return "none";
-  if (UUID.test(value) || (HEX.test(value) && value.length >= HASH_MIN)) return "hash";
+  if (isUuid(value) || (HEX.test(value) && value.length >= HASH_MIN)) return "hash";
   if (looksRandom(value)) return "random";
   if (PLACEHOLDER_WORD.test(value) || ALGORITHM.test(value)) return "none";
   if (isMixed(value)) return "mixed";
@@ -131,7 +131,7 @@ function isMixed(text: string): boolean {
 
 /** Returns whether a text is long and mixes letters, digits and signs as no name does. */
 export function looksRandom(text: string): boolean {
-  if (text.length < RANDOM_MIN || UUID.test(text) || HEX.test(text) || isWords(text) || ALGORITHM.test(text))
+  if (text.length < RANDOM_MIN || isUuid(text) || HEX.test(text) || isWords(text) || ALGORITHM.test(text))
     return false;
   const changes = countChanges(text);
   const ratio = changes / text.length;

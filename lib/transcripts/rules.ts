@@ -2,7 +2,7 @@
 
 import { sep } from "node:path";
 import { statPath } from "../base/files.ts";
-import { folderName, shortDigest, wildcardSource } from "../base/text.ts";
+import { folderName, isUuid, shortDigest, wildcardSource } from "../base/text.ts";
 import type { Settings } from "../config/config.ts";
 import type { Entry, Session } from "../hosts/session.ts";
 import { REDACTION_VERSION, type Redactor, redactor } from "../redact/redact.ts";
@@ -121,8 +121,6 @@ interface TextExclusion extends Pick<ForgottenTest, "isForgotten"> {
 }
 
 const PREFIX_MIN = 4; // as in references
-/** Only these ids are ever shortened: another may well be a prefix of the next one. */
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 const exclusionOnce = oncePerBlock(compileExclusion);
 
@@ -134,12 +132,13 @@ export function readExclusion({ redact, exclude }: Pick<Settings, "redact" | "ex
 function compileExclusion(exclude: Exclude, extra: readonly string[]): SessionExclusion {
   const { sessions, projects, home } = exclude;
   const names = new Set(sessions.map((name) => name.toLowerCase()));
-  const beginnings = [...names].filter((name) => name.length >= PREFIX_MIN && !UUID.test(name));
+  const beginnings = [...names].filter((name) => name.length >= PREFIX_MIN && !isUuid(name));
   const given = withRedacted(projects, { home, extra }).map((project) => placeTest(project, home));
   const placeTests = [...given, ...movedTests(given, exclude)];
   const hasId = (id: string | undefined) =>
     id !== undefined &&
-    (names.has(id) || (UUID.test(id) && beginnings.some((beginning) => id.startsWith(beginning))));
+    // only these ids are ever shortened: another may well be a prefix of the next one
+    (names.has(id) || (isUuid(id) && beginnings.some((beginning) => id.startsWith(beginning))));
   return {
     hasSession({ id, parentId, name, cwd, project }) {
       if (names.size + placeTests.length === 0) return false;
@@ -149,7 +148,7 @@ function compileExclusion(exclude: Exclude, extra: readonly string[]): SessionEx
       return placeTests.some((isOfProject) => places.some(isOfProject));
     },
     needsProject: projects.length > 0,
-    needsNames: [...names].some((name) => !UUID.test(name)),
+    needsNames: [...names].some((name) => !isUuid(name)),
   };
 }
 
