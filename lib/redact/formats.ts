@@ -33,7 +33,10 @@ prefect pnu_ pnb_ | adafruit aio_ | wakatime waka_ | e2b e2b_ | readme rdme_ | r
 const ISSUED = /[\w+/~%$.-]{16,64}/y;
 const ISSUED_REST = /[\w+/~%$.-]*(?:=[0-9A-Fa-f]{8}|={1,3})?/y;
 
-/** Prefixes that words have, too, and forms without a prefix of letters: what follows has to fit exactly. */
+/**
+ * Prefixes that words have, too, and signs in the middle of a secret: what follows has to fit exactly, and what is looked back at.
+ * Groups are the secret, from the first to the last.
+ */
 const EXACT = String.raw`
 model-key sk- [A-Za-z0-9]{20,}
 elevenlabs-key sk_ @x{48}(?!\w)
@@ -54,112 +57,108 @@ password-hash pbkdf2 [_:-]sha\d{1,3}[$:]\d{1,9}\$[^\s$"']{1,64}\$[A-Za-z0-9+/=]{
 password-hash scrypt: \d{1,8}:\d{1,3}:\d{1,3}\$[^\s$"']{1,64}\$[a-f0-9]{32,}
 password-hash SCRAM-SHA- \d{1,3}\$\d{1,8}:[A-Za-z0-9+/=]{8,}\$[A-Za-z0-9+/=]{20,}:[A-Za-z0-9+/=]{20,}
 password-hash SHA} SHA256} SHA512} [A-Za-z0-9+/]{27,}={0,2}
-slack-webhook services/ workflows/ triggers/ T[A-Z0-9]{6,14}/[A-Z0-9]{6,14}/[\w/-]{16,}
-discord-webhook webhooks/ \d{15,21}/[\w-]{40,}
+slack-webhook services/ workflows/ triggers/ (T[A-Z0-9]{6,14}/[A-Z0-9]{6,14}/[\w/-]{16,})
+discord-webhook webhooks/ (\d{15,21}/[\w-]{40,})
+azure-secret Q~ (?<=(?<![\w~.-])([\w~.-]{3}\d)Q~)([\w~.-]{31,34})
+azure-key JQQJ9 (?<=(?<!\w)([A-Za-z0-9]{52})JQQJ9)(\w{4,})
+terraform-token .atlasv1. (?<=(?<!\w)([A-Za-z0-9]{14})\.atlasv1\.)([\w-]{40,})
+telegram-token :AA (?<=(?<![A-Za-z0-9])((?:bot)?\d{8,10}):AA)([\w-]{32,})
+mailchimp-key -us (?<=(?<!\w)(@x{32})-us)(\d{1,2})(?!\w)
+password :543 (?<=[\w.*-]:543)\d:@p
+password :6432: :*: (?<=[\w.*-]:(?:6432|\*):)@p
+password :thin: (?<=:thin:)[\w.-]{1,60}/([^\s"'@/[\]\x60]{3,100})@
+password tcp( unix( (?<=(?<![\w:/.-])[\w.-]{1,60}:([^\s"'@:[\]\x60]{3,100})@(?:tcp|unix)\()
 `;
+const PARTS: Record<string, string> = {
+  "@x": "[A-Fa-f0-9]",
+  // database, user and password of a line in PostgreSQL's file of passwords
+  "@p": "[\\w*-]{1,60}:[\\w-]{1,60}:((?:[^:\\s\"'\\\\]|\\\\.){3,100})(?=[\"',}\\]]{0,4}[ \\t]*(?:\\n|$))",
+};
 
-type Shape = [kind: string, part: string, pattern: RegExp];
-
-/** Reads rows of a kind, what each such secret contains (one of several), and its pattern; a group is the secret itself. */
-function readShapes(rows: string): Shape[] {
-  return [...rows.matchAll(/^(\S+) (\S+) (.+)$/gm)].flatMap(([, kind = "", parts = "", pattern = ""]) =>
-    parts.split("|").map((part): Shape => [kind, part, new RegExp(pattern, "dg")]),
-  );
-}
-
-/** Shapes within a run that are known by something in their middle. */
-export const MIDDLES = readShapes(String.raw`
-azure-secret Q~ (?<![\w~.-])[\w~.-]{3}\dQ~[\w~.-]{31,34}
-azure-key JQQJ9 (?<!\w)[A-Za-z0-9]{52}JQQJ9\w{4,}
-terraform-token .atlasv1. (?<!\w)[A-Za-z0-9]{14}\.atlasv1\.[\w-]{40,}
-telegram-token :AA (?<![A-Za-z0-9])(?:bot)?\d{8,10}:AA[\w-]{32,}
-mailchimp-key -us (?<!\w)[A-Fa-f0-9]{32}-us\d{1,2}(?!\w)
+/** Shapes without a sign of their own: kind, what each contains, and its pattern; a group is the secret itself. */
+const SHAPES = [
+  ...String.raw`
 discord-token . (?<!\w)[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}
 password-hash * (?<![\w*/])\*[0-9A-F]{40}(?!\w)
-`);
-
-/** Shapes of several runs: cards, and passwords in PostgreSQL's files. */
-export const SPACED = readShapes(String.raw`
 card 1 (?<![\d.-])[3-6]\d{3}(?:(?: \d{4}){3}|(?:-\d{4}){3})(?![\d.-])
-password :543|:6432:|:*: (?<![\w.*-])[\w.*-]{1,100}:(?:543\d|6432|\*):[\w*-]{1,60}:[\w-]{1,60}:((?:[^:\s"'\\]|\\.){3,100})(?=["',}\]]{0,4}[ \t]*(?:\n|$))
-`);
-
-/** Passwords in addresses without a scheme, for the drivers of Go and Oracle. */
-export const DRIVERS = readShapes(String.raw`
-password @tcp(|@unix( (?<![\w:/.-])[\w.-]{1,60}:([^\s"'@:[\]\x60]{3,100})@(?:tcp|unix)\(
-password :thin: :thin:[\w.-]{1,60}\/([^\s"'@/[\]\x60]{3,100})@
-`);
-
-/** Keys written as 64 bytes. */
-export const ARRAYS = readShapes(String.raw`
 private-key , \[((?:\s{0,8}(?:25[0-5]|2[0-4]\d|1?\d?\d)\s{0,8},){63}\s{0,8}(?:25[0-5]|2[0-4]\d|1?\d?\d),?\s{0,8})\]
-`);
+`.matchAll(/^(\S+) (\S+) (.+)$/gm),
+].map(([, kind = "", part = "", source = ""]) => ({ kind, part, pattern: new RegExp(source, "dg") }));
 
 interface Format {
   kind: string;
   prefix: string;
+  /** What has to follow; undefined for what follows the prefixes of issuers. */
   rest: RegExp | undefined;
+  /** True for a sign in the middle of a word. */
+  isWithin: boolean;
 }
 
 const LISTED = ISSUERS.trim()
   .split(/\s\| |\n/)
-  .map((issuer) => [`${issuer.split(" ")[0]}-token`, issuer.split(" ").slice(1), undefined] as const);
+  .flatMap((issuer): Format[] => {
+    const [name, ...prefixes] = issuer.split(" ");
+    return prefixes.map((prefix) => ({ kind: `${name}-token`, prefix, rest: undefined, isWithin: false }));
+  });
 const FITTED = EXACT.trim()
   .split("\n")
-  .map((row): [string, string[], RegExp] => {
+  .flatMap((row): Format[] => {
     const [kind = "", ...prefixes] = row.split(" ");
-    return [kind, prefixes, new RegExp((prefixes.pop() ?? "").replaceAll("@x", "[A-Fa-f0-9]"), "y")];
+    const source = (prefixes.pop() ?? "").replace(/@[xp]/g, (part) => PARTS[part] ?? part);
+    const rest = new RegExp(source, "dy");
+    return prefixes.map((prefix) => ({ kind, prefix, rest, isWithin: source.startsWith("(?<=") }));
   });
 /** The formats by the first two characters of their prefix; exact ones come last. */
-const FORMATS = Map.groupBy(
-  [...LISTED, ...FITTED].flatMap(([kind, all, rest]) =>
-    all.map((prefix): Format => ({ kind, prefix, rest })),
-  ),
-  ({ prefix }) => prefix.slice(0, 2),
-);
+const FORMATS = Map.groupBy([...LISTED, ...FITTED], ({ prefix }) => prefix.slice(0, 2));
 
 /** Returns all prefixes, for texts made of nothing else. */
 export function listPrefixes(): string[] {
   return [...FORMATS.values()].flat().map(({ prefix }) => prefix);
 }
 
-/** Reports the secret whose prefix begins a word here, and returns where it ends. */
+/** Reports the secret whose prefix is here, and returns where it ends. */
 export function findFormat(text: string, at: number, found: ReportSecret): number {
   for (const format of FORMATS.get(text.slice(at, at + 2)) ?? []) {
-    const end = matchFormat(text, at, format);
-    if (end === undefined) continue;
-    found(format.kind.endsWith("webhook") ? at + format.prefix.length : at, end, format.kind);
-    return end;
+    const span = matchFormat(text, at, format);
+    if (span === undefined) continue;
+    found(span[0], span[1], format.kind);
+    return span[1];
   }
   return at;
 }
 
-/** Reports the secrets of some shapes in a part of a text. */
-export function findShapes(shapes: readonly Shape[], text: string, from: number, found: ReportSecret): void {
-  for (const [kind, known, pattern] of shapes) {
-    if (!text.includes(known)) continue;
-    for (const { indices } of text.matchAll(pattern)) {
+/** Reports the secrets of shapes without a prefix. */
+export function findShapes(text: string, found: ReportSecret): void {
+  for (const { kind, part, pattern } of SHAPES) {
+    if (!text.includes(part)) continue;
+    for (const { 0: whole, indices } of text.matchAll(pattern)) {
       const [start, end] = indices?.[1] ?? indices?.[0] ?? [0, 0];
-      const value = text.slice(start, end);
-      if (kind === "card" ? isLuhn(value.replace(/\D/g, "")) : !isTemplate(value))
-        found(from + start, from + end, kind);
+      if (kind !== "card" || isLuhn(whole.replace(/\D/g, ""))) found(start, end, kind);
     }
   }
 }
 
-function matchFormat(text: string, at: number, { prefix, rest }: Format): number | undefined {
-  if (!text.startsWith(prefix, at)) return undefined;
+function matchFormat(text: string, at: number, format: Format): [start: number, end: number] | undefined {
+  const { prefix, rest, isWithin } = format;
+  if (!text.startsWith(prefix, at) || (!isWithin && isInWord(text, at - 1))) return undefined;
   const from = at + prefix.length;
   const pattern = rest ?? ISSUED;
   pattern.lastIndex = from;
-  if (!pattern.test(text)) return undefined;
-  const body = text.slice(from, pattern.lastIndex);
+  const match = pattern.exec(text);
+  if (!match) return undefined;
+  const groups = match.indices?.slice(1).filter(Boolean) ?? [];
+  const [start, end] = [groups[0]?.[0] ?? at, groups.at(-1)?.[1] ?? pattern.lastIndex];
+  if (groups.length > 0) return isTemplate(text.slice(start, end)) ? undefined : [start, end];
+  const body = match[0];
   const wholeWords = body.length < 64 ? body : body.slice(0, 64).replace(/[-_./]*[A-Z]?[a-z]*$/, "");
   // a name as long as this has a joint
   if (/^[xX*.]+$/.test(body) || (!/^[A-Za-z0-9]{20}/.test(body) && isName(wholeWords))) return undefined;
-  if (rest) return pattern.lastIndex;
-  ISSUED_REST.lastIndex = pattern.lastIndex;
-  let end = ISSUED_REST.test(text) ? ISSUED_REST.lastIndex : pattern.lastIndex;
+  return [start, rest ? end : endOfIssued(text, end)];
+}
+
+function endOfIssued(text: string, from: number): number {
+  ISSUED_REST.lastIndex = from;
+  let end = ISSUED_REST.test(text) ? ISSUED_REST.lastIndex : from;
   while (text[end - 1] === ".") end--;
   return end;
 }
@@ -177,73 +176,95 @@ export interface CharacterRun {
 export interface Scan {
   /** Offsets at which a word that announces a secret may begin. */
   words: number[];
-  /** Offsets at which a token of a known format may begin. */
+  /** Offsets at which a token of a known format, an address or a key's block may begin. */
   prefixes: number[];
   /** Runs of characters that tokens consist of, as long as a token is at least. */
   runs: CharacterRun[];
   /** True for a text with letters beyond ASCII. */
   isForeign: boolean;
-  /** True for a text that may hold a key's block, an address, a picture or a card. */
-  isMarked: boolean;
 }
 
 const RUN_MIN = 16;
-/** The first letters of all such words; of those with two, any third may follow. */
+/** The first letters of all such words, up to four count; of those with two, any third may follow. */
 const STARTS =
-  "pas ass par loz ges jel mys pwd psk pw mdp ken sen wac has hes sif los sal adg pep sec cre mne geh seg tok key aut bea bas sig cla wal see coo ses sid mas roo cod pin otp tot 2fa mfa phr ide wif sud chp log fro net htp rab sql rma etc lft ope xh fre smb cur wge htt hur pdo nec raw fie op: -u\0 get zug inl -p -a -w -s -n -x".split(
+  "pass assw pwd psk pw mdp kenn sen wach hasl hesl sifr lose sala adga paro lozi gesl jels pepp secu secr cred mnem gehe segr toke key auth bear basi base sig clav wall seed salt sess sid root code pin otp totp 2fa mfa phra iden wifi sudo chpa log net htpa rabb rman lite etcd lftp open xh free smbc curl wget http hurl pdo mysq nect raw fiel op: get- zuga inlo sqlp sqll".split(
     " ",
   );
-/** Letters are 1 to 26 whatever their case, digits 27, other characters of tokens 28, all others 0. */
-const CODES = new Uint8Array(128);
-const [WORD, PREFIX, MARK] = [1, 2, 4];
-/** Three characters within `-----BEGIN`, `Private-Lines`, `://`, `;base64,`, `:5432:`, `:thin:`, `@tcp(`, `@unix(`, and a card's number. */
-const MARKS = ["---", "e-l", ":54", ":64", ":th", "tcp", "nix", "e64", "1 1", "1-1"];
+/** Options, which begin a word. */
+const OPTIONS = ["-u\0", "-p", "-a", "-w", "-s", "-n", "-x"];
+/** Beginnings of what is judged by its place in an address or a block. */
+const MARKS = ["://", "Private-Lines", "BEGIN "];
+/** Letters are 1 to 26 whatever their case, digits 27, other characters of tokens 28 to 31, all others 0, and beyond ASCII 32. */
+const CODES = new Uint8Array(1 << 16);
+const FOREIGN = 32;
+const [WORD, PREFIX] = [1, 2];
+/** Bits of what begins a word alone, beside those of what may stand within one. */
+const AT_START = 2;
 /** Kinds of matches that may begin with three characters of these codes. */
 const BEGINNINGS = new Uint8Array(1 << 15);
-for (let code = 33; code < 127; code++) {
+/** The codes that may follow them, a bit each. */
+const FOURTH = new Uint32Array(1 << 15);
+for (let code = 33; code < CODES.length; code++) {
   const character = String.fromCharCode(code);
   if (/[A-Za-z]/.test(character)) CODES[code] = code & 31;
   else if (/\d/.test(character)) CODES[code] = 27;
-  else if ("_+-/=.~$%:*}".includes(character)) CODES[code] = 28;
+  else if ("_+-/=.$%}".includes(character)) CODES[code] = 28;
+  // dashes, quotes, arrows and emoji are not letters
+  else if (code >= 0xc0 && (code < 0x2000 || (code >= 0x3000 && code < 0xd800))) CODES[code] = FOREIGN;
 }
+for (const [i, sign] of ["*", "~", ":"].entries()) CODES[sign.charCodeAt(0)] = 29 + i;
 for (const start of STARTS) addBeginning(start, WORD);
-for (const prefix of listPrefixes()) addBeginning(prefix, PREFIX);
-for (const mark of MARKS) addBeginning(mark, MARK);
+for (const option of OPTIONS) addBeginning(option, WORD << AT_START);
+for (const mark of MARKS) addBeginning(mark, PREFIX);
+for (const { prefix, isWithin } of [...LISTED, ...FITTED])
+  addBeginning(prefix, isWithin ? PREFIX : PREFIX << AT_START);
 
-function addBeginning(word: string, bit: number): void {
-  const codeAt = (at: number) => CODES[word.charCodeAt(at)] ?? 0;
-  const pair = (codeAt(0) << 10) | (codeAt(1) << 5);
-  const [least, most] = word.length > 2 ? [codeAt(2), codeAt(2)] : [0, 31];
-  for (let code = least; code <= most; code++) BEGINNINGS[pair | code] = (BEGINNINGS[pair | code] ?? 0) | bit;
+function codeAt(text: string, at: number): number {
+  return at < text.length ? (CODES[text.charCodeAt(at)] as number) & 31 : 0;
 }
 
+function addBeginning(word: string, bits: number): void {
+  const pair = (codeAt(word, 0) << 10) | (codeAt(word, 1) << 5);
+  const [least, most] = word.length > 2 ? [codeAt(word, 2), codeAt(word, 2)] : [0, 31];
+  for (let code = pair | least; code <= (pair | most); code++) {
+    BEGINNINGS[code] = (BEGINNINGS[code] ?? 0) | bits;
+    FOURTH[code] = (FOURTH[code] ?? 0) | (word.length > 3 ? 1 << codeAt(word, 3) : -1);
+  }
+}
+
+/** Looks at each character once, without a branch that ordinary words would take now and then. */
 export function scan(text: string): Scan {
   const [words, prefixes, runs]: [number[], number[], CharacterRun[]] = [[], [], []];
-  let [isForeign, isMarked] = [false, false];
-  let trigram = 0;
-  let start = 0;
+  let seen = 0;
+  let last = 0;
+  let length = 0;
   for (let i = 0; i < text.length; i++) {
-    const character = text.charCodeAt(i);
-    const code = character < 128 ? (CODES[character] as number) : 0;
-    trigram = ((trigram << 5) | code) & 0x7fff;
-    const begins = BEGINNINGS[trigram] as number;
-    if (begins !== 0) {
-      if (begins & WORD) words.push(i - 2);
-      if (begins & PREFIX && !isInWord(text, i - 3)) prefixes.push(i - 2);
-      if (begins & MARK) isMarked = true;
+    const full = CODES[text.charCodeAt(i)] as number;
+    const code = full & 31;
+    seen |= full;
+    // the codes of four characters
+    last = ((last << 5) | code) & 0xfffff;
+    const begins = BEGINNINGS[last & 0x7fff] as number;
+    if (begins !== 0 && ((FOURTH[last & 0x7fff] as number) >>> codeAt(text, i + 1)) & 1) {
+      const before = last >> 15;
+      const kinds = before > 0 && before < 28 ? begins : begins | (begins >> AT_START);
+      if (kinds & WORD) words.push(i - 2);
+      if (kinds & PREFIX) prefixes.push(i - 2);
     }
-    if (code !== 0) continue;
-    // dashes, quotes, arrows and emoji are not letters
-    if (character >= 0xc0 && (character < 0x2000 || (character >= 0x3000 && character < 0xd800)))
-      isForeign = true;
-    if (i - start >= RUN_MIN) runs.push({ start, end: i });
-    start = i + 1;
+    // 0 behind a character of code 0
+    length = (length + 1) & (-code >> 31);
+    if (length === RUN_MIN) runs.push({ start: i + 1 - RUN_MIN, end: endOfRun(text, i + 1) });
   }
-  if (text.length - start >= RUN_MIN) runs.push({ start, end: text.length });
-  return { words, prefixes, runs, isForeign, isMarked };
+  return { words, prefixes, runs, isForeign: (seen & FOREIGN) !== 0 };
+}
+
+function endOfRun(text: string, from: number): number {
+  let end = from;
+  while (end < text.length && codeAt(text, end) !== 0) end++;
+  return end;
 }
 
 function isInWord(text: string, at: number): boolean {
-  const code = CODES[text.charCodeAt(at)] ?? 0;
+  const code = at < 0 ? 0 : codeAt(text, at);
   return code > 0 && code < 28;
 }

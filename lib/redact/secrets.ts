@@ -4,17 +4,7 @@
  */
 
 import { findAnnounced, findForeign } from "./announced.ts";
-import {
-  ARRAYS,
-  type CharacterRun,
-  DRIVERS,
-  findFormat,
-  findShapes,
-  MIDDLES,
-  type Scan,
-  SPACED,
-  scan,
-} from "./formats.ts";
+import { type CharacterRun, findFormat, findShapes, type Scan, scan } from "./formats.ts";
 import { kindOfRun } from "./judge.ts";
 import { decode, isTemplate, looksRandom, type ReportSecret } from "./looks.ts";
 
@@ -32,21 +22,14 @@ const UNUSUAL = /\d|[a-z][A-Z][a-z]?[A-Z]/;
 /** Pictures and fonts within a page hold no secret. */
 const MEDIA = /data:(?:image|font|audio|video|application)\/[\w.+-]{1,40}(?:;[\w=-]{1,30})?;base64,$/;
 
-/** Longer runs are data. */
-const RUN_MAX = 20_000;
-/** 64 digits, their commas and brackets. */
-const ARRAY_MIN = 129;
 /** `pw=` and four characters. */
 const SHORTEST = 7;
 
 /** Replaces every secret by a marker of its kind. A value found by its looks alone is not looked for elsewhere. */
 export function replaceSecrets(text: string, taken?: (value: string, kind: string) => void): string {
   if (text.length < SHORTEST) return text;
-  const seen = scan(text);
-  // where nothing is to be judged, no escape hides anything
-  const isBare = seen.words.length + seen.prefixes.length + seen.runs.length === 0;
-  const plain = isBare ? { text, original: (at: number) => at } : unescapeText(text);
-  const spans = findSecrets(plain.text, plain.text === text ? seen : scan(plain.text));
+  const plain = unescapeText(text);
+  const spans = findSecrets(plain.text, scan(plain.text));
   if (spans.length === 0) return text;
   if (taken)
     for (const { start, end, kind, isGuess } of spans)
@@ -75,23 +58,21 @@ function merge(spans: Span[]): Span[] {
   return merged;
 }
 
-function findSecrets(text: string, { words, prefixes, runs, isForeign, isMarked }: Scan): Span[] {
+function isMedia(text: string, at: number): boolean {
+  return text.startsWith("base64,", at - 7) && MEDIA.test(text.slice(Math.max(0, at - 90), at));
+}
+
+function findSecrets(text: string, { words, prefixes, runs, isForeign }: Scan): Span[] {
   const spans: Span[] = [];
   const found = (start: number, end: number, kind: string) => spans.push({ start, end, kind });
-  const blocks = isMarked ? findKeyBlocks(text, found) : [];
-  const isShown = (at: number) => isMarked && MEDIA.test(text.slice(Math.max(0, at - 90), at));
-  const tokens = runs.filter(({ start, end }) => UNUSUAL.test(text.slice(start, end)) && !isShown(start));
+  const blocks = findKeyBlocks(text, prefixes, found);
   let from = 0;
-  for (const at of prefixes) if (at >= from) from = findFormat(text, at, found);
-  for (const { start, end } of tokens)
-    findShapes(MIDDLES, text.slice(start, Math.min(end, start + RUN_MAX)), start, found);
+  for (const at of prefixes)
+    if (at >= from) from = text.startsWith("://", at) ? findInAddress(text, at, found) : findFormat(text, at, found);
   findAnnounced(text, words, found);
   if (isForeign) findForeign(text, found);
-  if (isMarked) {
-    findInAddresses(text, found);
-    findShapes(SPACED, text, 0, found);
-  }
-  if (text.length >= ARRAY_MIN) findShapes(ARRAYS, text, 0, found);
+  findShapes(text, found);
+  const tokens = runs.filter(({ start, end }) => UNUSUAL.test(text.slice(start, end)) && !isMedia(text, start));
   const guessed = (start: number, end: number, kind: string) =>
     spans.push({ start, end, kind, isGuess: true });
   let [until, next] = [0, 0];
@@ -127,7 +108,7 @@ function findRandom(
   return done;
 }
 
-const BEGIN = /-----BEGIN ([A-Za-z0-9 ]{0,60}?)-----|Private-Lines: \d{1,3}\s/g;
+const BEGIN = /(?<=-----)BEGIN ([A-Za-z0-9 ]{0,60}?)-----|Private-Lines: \d{1,3}\s/y;
 const PRIVATE = /PRIVATE KEY(?: BLOCK)?$|^OpenVPN Static key/i;
 /** A long piece of base64, which only a key's body contains. */
 const MATERIAL = /[A-Za-z0-9+/=]{20}/;
@@ -148,12 +129,19 @@ const BODY_END = new RegExp(
 const BODY_MAX = 40_000;
 
 /** Reports private key blocks and returns the places of all blocks. A mere mention of a `BEGIN` line stays. */
-function findKeyBlocks(text: string, found: ReportSecret): { start: number; end: number }[] {
+function findKeyBlocks(
+  text: string,
+  places: readonly number[],
+  found: ReportSecret,
+): { start: number; end: number }[] {
   const open: { start: number; end: number }[] = [];
   let close = -2;
-  for (const { index, 0: begin, 1: label } of text.matchAll(BEGIN)) {
-    if (index < (open.at(-1)?.end ?? 0)) continue;
-    const body = index + begin.length;
+  for (const at of places) {
+    BEGIN.lastIndex = at;
+    const [begin, label] = BEGIN.exec(text) ?? [];
+    if (begin === undefined || at < (open.at(-1)?.end ?? 0)) continue;
+    const index = label === undefined ? at : at - 5;
+    const body = at + begin.length;
     // looked for once and kept, so that many beginnings without an end stay linear
     if (close !== -1 && close < body) close = text.indexOf("-----END", body);
     const end = Math.max(endOfBody(text, body), endOfBlock(text, body, close));
@@ -258,23 +246,22 @@ function lastAtMost(sorted: readonly number[], value: number): number {
   return low - 1;
 }
 
-const USER = /:\/\/([^\s:@/?#"'`<>[\\]{0,256})(?::([^\s"'`<>\\]{1,256})@|@(?=[\w[$]))/g;
+const USER = /:\/\/([^\s:@/?#"'`<>[\\]{0,256})(?::([^\s"'`<>\\]{1,256})@|@(?=[\w[$]))/y;
 const PORT = /^\d{1,5}(?:[/?#]|$)/;
 /** Keys as user names, as in a clone URL or the address of an error collector. */
 const HEX_USER = /^[0-9a-f]{32,64}$/;
 
-/** Reports users and passwords in addresses. */
-function findInAddresses(text: string, found: ReportSecret): void {
-  if (!text.includes("@")) return;
-  findShapes(DRIVERS, text, 0, found);
-  for (const { index, 1: user = "", 2: password = "" } of text.matchAll(USER)) {
-    const start = index + 3;
-    // a slash is believed only where no port and path can be meant
-    if (PORT.test(password) || (password.includes("/") && user.includes("."))) continue;
-    if (looksRandom(user) || HEX_USER.test(user) || password === "x-oauth-basic")
-      found(start, start + user.length, "url-user");
-    const at = start + user.length + 1;
-    const isCut = password.length < 3 && !/[\w[$]/.test(text.charAt(at + password.length + 1));
-    if (!isCut && !isTemplate(password)) found(at, at + password.length, "url-password");
-  }
+/** Reports the user and the password of the address that begins here, and returns where they end. */
+function findInAddress(text: string, at: number, found: ReportSecret): number {
+  USER.lastIndex = at;
+  const [whole, user = "", password = ""] = USER.exec(text) ?? [];
+  // a slash is believed only where no port and path can be meant
+  if (whole === undefined || PORT.test(password) || (password.includes("/") && user.includes("."))) return at;
+  const start = at + 3;
+  if (looksRandom(user) || HEX_USER.test(user) || password === "x-oauth-basic")
+    found(start, start + user.length, "url-user");
+  const from = start + user.length + 1;
+  const isCut = password.length < 3 && !/[\w[$]/.test(text.charAt(from + password.length + 1));
+  if (!isCut && !isTemplate(password)) found(from, from + password.length, "url-password");
+  return at + whole.length;
 }
