@@ -75,20 +75,22 @@ const PARTS: Record<string, string> = {
   "@p": "[\\w*-]{1,60}:[\\w-]{1,60}:((?:[^:\\s\"'\\\\]|\\\\.){3,100})(?=[\"',}\\]]{0,4}[ \\t]*(?:\\n|$))",
 };
 
-/** Shapes without a sign of their own: kind, what each contains, and its pattern; a group is the secret itself. */
+/** Shapes without a prefix. */
 const SHAPES = [
   ...String.raw`
-discord-token . (?<!\w)[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}
-password-hash * (?<![\w*/])\*[0-9A-F]{40}(?!\w)
-card 1 (?<![\d.-])[3-6]\d{3}(?:(?: \d{4}){3}|(?:-\d{4}){3})(?![\d.-])
-private-key , \[((?:\s{0,8}(?:25[0-5]|2[0-4]\d|1?\d?\d)\s{0,8},){63}\s{0,8}(?:25[0-5]|2[0-4]\d|1?\d?\d),?\s{0,8})\]
-`.matchAll(/^(\S+) (\S+) (.+)$/gm),
-].map(([, kind = "", part = "", source = ""]) => ({ kind, part, pattern: new RegExp(source, "dg") }));
+discord-token [MNO](?<!\w.)[\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}
+password-hash \*(?<![\w*/].)[0-9A-F]{40}(?!\w)
+card [3-6](?<![\d.-].)\d{3}(?:(?: \d{4}){3}|(?:-\d{4}){3})(?![\d.-])
+private-key \[(?:\s{0,8}(?:25[0-5]|2[0-4]\d|1?\d?\d)\s{0,8},){63}\s{0,8}(?:25[0-5]|2[0-4]\d|1?\d?\d),?\s{0,8}\]
+`.matchAll(/^(\S+) (.+)$/gm),
+].map(([, kind = "", source = ""]) => ({ kind, source }));
+/** All of them at once, since a text is gone through once. */
+const ANY_SHAPE = new RegExp(SHAPES.map(({ source }) => `(${source})`).join("|"), "g");
 
 interface Format {
   kind: string;
   prefix: string;
-  /** What has to follow; undefined for what follows the prefixes of issuers. */
+  /** A pattern of the rest; undefined for the prefixes of issuers, which all have the same. */
   rest: RegExp | undefined;
   /** True for a sign in the middle of a word. */
   isWithin: boolean;
@@ -129,12 +131,11 @@ export function findFormat(text: string, at: number, found: ReportSecret): numbe
 
 /** Reports the secrets of shapes without a prefix. */
 export function findShapes(text: string, found: ReportSecret): void {
-  for (const { kind, part, pattern } of SHAPES) {
-    if (!text.includes(part)) continue;
-    for (const { 0: whole, indices } of text.matchAll(pattern)) {
-      const [start, end] = indices?.[1] ?? indices?.[0] ?? [0, 0];
-      if (kind !== "card" || isLuhn(whole.replace(/\D/g, ""))) found(start, end, kind);
-    }
+  for (const { index, 0: whole, ...groups } of text.matchAll(ANY_SHAPE)) {
+    const kind = SHAPES.find((_, i) => groups[i + 1] !== undefined)?.kind ?? "secret";
+    const bracket = kind === "private-key" ? 1 : 0;
+    if (kind !== "card" || isLuhn(whole.replace(/\D/g, "")))
+      found(index + bracket, index + whole.length - bracket, kind);
   }
 }
 
@@ -173,15 +174,13 @@ export interface CharacterRun {
   end: number;
 }
 
-export interface Scan {
+interface Scan {
   /** Offsets at which a word that announces a secret may begin. */
   words: number[];
   /** Offsets at which a token of a known format, an address or a key's block may begin. */
   prefixes: number[];
   /** Runs of characters that tokens consist of, as long as a token is at least. */
   runs: CharacterRun[];
-  /** True for a text with letters beyond ASCII. */
-  isForeign: boolean;
 }
 
 const RUN_MIN = 16;
@@ -194,9 +193,29 @@ const STARTS =
 const OPTIONS = ["-u\0", "-p", "-a", "-w", "-s", "-n", "-x"];
 /** Beginnings of what is judged by its place in an address or a block. */
 const MARKS = ["://", "Private-Lines", "BEGIN "];
-/** Letters are 1 to 26 whatever their case, digits 27, other characters of tokens 28 to 31, all others 0, and beyond ASCII 32. */
-const CODES = new Uint8Array(1 << 16);
-const FOREIGN = 32;
+/** Letters are 1 to 26 whatever their case, digits 27, other characters of tokens 28 to 31, all others 0. */
+const CODE = 31;
+/** Letters beyond ASCII, but not dashes, quotes, arrows and emoji; what may be a control or invisible; signs of escapes. */
+export const [FOREIGN, SUSPECT, ESCAPED] = [32, 64, 128];
+/** The code of each character, and these bits. */
+const CODES = new Uint8Array(1 << 16)
+  .fill(SUSPECT)
+  .fill(FOREIGN | SUSPECT, 0xc0, 0x2000)
+  .fill(0, 0x2010, 0x2028)
+  .fill(0, 0x2030, 0x2060)
+  .fill(0, 0x2070, 0x3000)
+  .fill(FOREIGN | SUSPECT, 0x3000, 0xd800)
+  .fill(0, 32, 127);
+setCodes(0, "\t\n");
+setCodes(ESCAPED, "\\%&");
+for (const [i, signs] of ["0123456789", "_+-/=.$}", "*", "~", ":"].entries()) setCodes(27 + i, signs);
+for (const letter of "abcdefghijklmnopqrstuvwxyz")
+  setCodes(letter.charCodeAt(0) & CODE, letter + letter.toUpperCase());
+
+function setCodes(code: number, signs: string): void {
+  for (const sign of signs) CODES[sign.charCodeAt(0)] = code;
+}
+
 const [WORD, PREFIX] = [1, 2];
 /** Bits of what begins a word alone, beside those of what may stand within one. */
 const AT_START = 2;
@@ -204,15 +223,6 @@ const AT_START = 2;
 const BEGINNINGS = new Uint8Array(1 << 15);
 /** The codes that may follow them, a bit each. */
 const FOURTH = new Uint32Array(1 << 15);
-for (let code = 33; code < CODES.length; code++) {
-  const character = String.fromCharCode(code);
-  if (/[A-Za-z]/.test(character)) CODES[code] = code & 31;
-  else if (/\d/.test(character)) CODES[code] = 27;
-  else if ("_+-/=.$%}".includes(character)) CODES[code] = 28;
-  // dashes, quotes, arrows and emoji are not letters
-  else if (code >= 0xc0 && (code < 0x2000 || (code >= 0x3000 && code < 0xd800))) CODES[code] = FOREIGN;
-}
-for (const [i, sign] of ["*", "~", ":"].entries()) CODES[sign.charCodeAt(0)] = 29 + i;
 for (const start of STARTS) addBeginning(start, WORD);
 for (const option of OPTIONS) addBeginning(option, WORD << AT_START);
 for (const mark of MARKS) addBeginning(mark, PREFIX);
@@ -220,7 +230,7 @@ for (const { prefix, isWithin } of [...LISTED, ...FITTED])
   addBeginning(prefix, isWithin ? PREFIX : PREFIX << AT_START);
 
 function codeAt(text: string, at: number): number {
-  return at < text.length ? (CODES[text.charCodeAt(at)] as number) & 31 : 0;
+  return at < text.length ? (CODES[text.charCodeAt(at)] as number) & CODE : 0;
 }
 
 function addBeginning(word: string, bits: number): void {
@@ -232,16 +242,20 @@ function addBeginning(word: string, bits: number): void {
   }
 }
 
+/** Returns the bits of all characters of a text: a cheap first look. */
+export function bitsOf(text: string): number {
+  let bits = 0;
+  for (let i = 0; i < text.length; i++) bits |= CODES[text.charCodeAt(i)] as number;
+  return bits;
+}
+
 /** Looks at each character once, without a branch that ordinary words would take now and then. */
 export function scan(text: string): Scan {
   const [words, prefixes, runs]: [number[], number[], CharacterRun[]] = [[], [], []];
-  let seen = 0;
   let last = 0;
   let length = 0;
   for (let i = 0; i < text.length; i++) {
-    const full = CODES[text.charCodeAt(i)] as number;
-    const code = full & 31;
-    seen |= full;
+    const code = (CODES[text.charCodeAt(i)] as number) & CODE;
     // the codes of four characters
     last = ((last << 5) | code) & 0xfffff;
     const begins = BEGINNINGS[last & 0x7fff] as number;
@@ -255,7 +269,7 @@ export function scan(text: string): Scan {
     length = (length + 1) & (-code >> 31);
     if (length === RUN_MIN) runs.push({ start: i + 1 - RUN_MIN, end: endOfRun(text, i + 1) });
   }
-  return { words, prefixes, runs, isForeign: (seen & FOREIGN) !== 0 };
+  return { words, prefixes, runs };
 }
 
 function endOfRun(text: string, from: number): number {

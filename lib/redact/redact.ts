@@ -5,6 +5,7 @@
 
 import { SessionMemoryError } from "../base/errors.ts";
 import { mapTexts } from "../base/json.ts";
+import { bitsOf, SUSPECT } from "./formats.ts";
 import { replaceSecrets } from "./secrets.ts";
 
 /** Raised with every change of the rules that redacts more; texts stored before are redacted again. */
@@ -69,9 +70,8 @@ function replaceOutsideMarkers(text: string, pattern: RegExp): string {
   return result + replace(text.slice(done));
 }
 
-const BEYOND_PRINTABLE = /[^\t\n -~]/;
 /** Controls, and characters that Unicode has displays ignore. */
-const SUSPECT = /[[\p{Cc}\p{DI}\ufff9-\ufffb\u{13430}-\u{1343f}]--[\t\n]]/v;
+const UNWANTED = /[[\p{Cc}\p{DI}\ufff9-\ufffb\u{13430}-\u{1343f}]--[\t\n]]/v;
 /** The body ends where another one begins: each character is looked at once. */
 const STRING_SEQUENCE =
   /(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\x9d\x90\x98\x9e\x9f\n]*(?:\x07|\x1b\\|\x9c)/g;
@@ -86,9 +86,9 @@ const INVISIBLE = /[[\p{Cc}\p{DI}\ufff9-\ufffb\u{13430}-\u{1343f}]--[\t\n\u200c\
  * and tab stay. Joiners and a variation selector stay where scripts and emoji need them: beside a character beyond ASCII.
  */
 export function removeControls(text: string): string {
-  if (!BEYOND_PRINTABLE.test(text)) return text;
+  if (!(bitsOf(text) & SUSPECT)) return text;
   const whole = text.isWellFormed() ? text : text.toWellFormed();
-  if (!SUSPECT.test(whole)) return whole;
+  if (!UNWANTED.test(whole)) return whole;
   return whole
     .replace(/(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]/g, "")
     .replace(STRING_SEQUENCE, "")

@@ -4,7 +4,7 @@
  */
 
 import { findAnnounced, findForeign } from "./announced.ts";
-import { type CharacterRun, findFormat, findShapes, type Scan, scan } from "./formats.ts";
+import { bitsOf, type CharacterRun, ESCAPED, FOREIGN, findFormat, findShapes, scan } from "./formats.ts";
 import { kindOfRun } from "./judge.ts";
 import { decode, isTemplate, looksRandom, type ReportSecret } from "./looks.ts";
 
@@ -17,8 +17,8 @@ interface Span {
 }
 
 const TOKEN = /[A-Za-z0-9+][A-Za-z0-9+/_-]{15,}={0,2}/g;
-/** Nearly all long runs of ordinary text are names and paths without a digit. */
-const UNUSUAL = /\d|[a-z][A-Z][a-z]?[A-Z]/;
+/** Nearly all long runs of ordinary text are names and paths in small letters, or without a digit. */
+const UNUSUAL = /^(?=[^a-z]*[a-z])[^A-Z]*[A-Z](?:.*\d|(?<=\d.*)|.*[a-z][A-Z][a-z]?[A-Z]|[a-z]?[A-Z])/;
 /** Pictures and fonts within a page hold no secret. */
 const MEDIA = /data:(?:image|font|audio|video|application)\/[\w.+-]{1,40}(?:;[\w=-]{1,30})?;base64,$/;
 
@@ -28,8 +28,9 @@ const SHORTEST = 7;
 /** Replaces every secret by a marker of its kind. A value found by its looks alone is not looked for elsewhere. */
 export function replaceSecrets(text: string, taken?: (value: string, kind: string) => void): string {
   if (text.length < SHORTEST) return text;
-  const plain = unescapeText(text);
-  const spans = findSecrets(plain.text, scan(plain.text));
+  const bits = bitsOf(text);
+  const plain = bits & ESCAPED ? unescapeText(text) : { text, original: same };
+  const spans = findSecrets(plain.text, (bits & FOREIGN) !== 0);
   if (spans.length === 0) return text;
   if (taken)
     for (const { start, end, kind, isGuess } of spans)
@@ -62,17 +63,21 @@ function isMedia(text: string, at: number): boolean {
   return text.startsWith("base64,", at - 7) && MEDIA.test(text.slice(Math.max(0, at - 90), at));
 }
 
-function findSecrets(text: string, { words, prefixes, runs, isForeign }: Scan): Span[] {
+function findSecrets(text: string, isForeign = false): Span[] {
+  const { words, prefixes, runs } = scan(text);
   const spans: Span[] = [];
   const found = (start: number, end: number, kind: string) => spans.push({ start, end, kind });
   const blocks = findKeyBlocks(text, prefixes, found);
   let from = 0;
   for (const at of prefixes)
-    if (at >= from) from = text.startsWith("://", at) ? findInAddress(text, at, found) : findFormat(text, at, found);
+    if (at >= from)
+      from = text.startsWith("://", at) ? findInAddress(text, at, found) : findFormat(text, at, found);
   findAnnounced(text, words, found);
   if (isForeign) findForeign(text, found);
   findShapes(text, found);
-  const tokens = runs.filter(({ start, end }) => UNUSUAL.test(text.slice(start, end)) && !isMedia(text, start));
+  const tokens = runs.filter(
+    ({ start, end }) => UNUSUAL.test(text.slice(start, end)) && !isMedia(text, start),
+  );
   const guessed = (start: number, end: number, kind: string) =>
     spans.push({ start, end, kind, isGuess: true });
   let [until, next] = [0, 0];
@@ -99,7 +104,7 @@ function findRandom(
     if (start < done) continue;
     const place = { start, end: start + token.length };
     const inner = decode(token);
-    const isHiding = inner !== undefined && findSecrets(inner, scan(inner)).length > 0;
+    const isHiding = inner !== undefined && findSecrets(inner).length > 0;
     const kind = inner === undefined ? kindOfRun(text, place) : isHiding ? "secret" : undefined;
     if (kind === undefined) continue;
     if (kind === "private-key") done = endOfBody(text, start);
@@ -192,7 +197,6 @@ export function leavesKeyOpen(text: string): boolean | undefined {
 /** Escapes of JSON, shells, addresses and markup, however often they were escaped again. */
 const ESCAPE =
   /\\+(?:u00([2-7][0-9a-f])|([nrtv])|\r?\n|(["'`/$!]))|%(?:25)*(2[1-9a-f]|3[a-f]|5[bd]|7[bd])|&(?:amp;)*(quot|apos|lt|gt|amp|#34|#39);/gi;
-const MAY_BE_ESCAPED = /\\|%(?:25)*[2-7][0-9a-f]|&(?:amp|quot|apos|lt|gt|#3)/i;
 const NAMED: Record<string, string> = {
   quot: '"',
   apos: "'",
@@ -213,7 +217,6 @@ const same = (at: number): number => at;
 
 /** Returns a text without escapes. A continued line becomes one. */
 function unescapeText(text: string): Plain {
-  if (!MAY_BE_ESCAPED.test(text)) return { text, original: same };
   let plain = "";
   let done = 0;
   const places: number[] = [];
