@@ -39,7 +39,7 @@ import {
 import { readStatuses, type SessionStatus } from "../lib/index/index-state.ts";
 import { formatCost } from "../lib/model/spend.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
-import { listSessions, unlistedTranscripts } from "../lib/sessions/sessions.ts";
+import { listSessions, unlistedTranscripts, visibleAmong } from "../lib/sessions/sessions.ts";
 import { withExistingStore } from "../lib/store/store.ts";
 import { validateSessionFile } from "../lib/transcripts/head.ts";
 
@@ -88,7 +88,7 @@ async function main(asked: Run<typeof SCRIPT.flags>): Promise<void> {
   if (values.status && isComplete) return showStatus(asked);
   const { sessions, listed } = chooseSessions(asked);
   if (values.status) return showStatus(asked, listed);
-  if (values.validateOnly) return validate(sessions, asked);
+  if (values.validateOnly) return validate(visibleAmong(sessions, asked.paths), asked);
   const options = {
     ...{ config: asked, sessions, signal: stopSignal(), progress: startProgress, onWarning: warn },
     isComplete,
