@@ -37,6 +37,13 @@ describe("decided is", () => {
       ["L1 Want me to post the review?"],
     ],
     [
+      "a proposal accepted with words of one's own",
+      ["assistant: Want me to clean the types too?", "user: yes, they need to be fully clean"],
+      ["L1 Want me to clean the types too?"],
+    ],
+    ["no half of a proposal", ["assistant: Shall I cut the queue?", "user: yes, but not on Friday"], []],
+    ["no ok before another task", ["assistant: Shall I cut the queue?", "user: ok, create a branch"], []],
+    [
       "no untaken proposal",
       ["assistant: We decided to use WAL. Shall I cut the queue?", "user: what is the queue?"],
       [],

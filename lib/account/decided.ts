@@ -4,6 +4,7 @@ import { splitWords } from "../base/text.ts";
 import type { Said } from "../hosts/session.ts";
 import {
   asksBetween,
+  consents,
   isChoice,
   isQuestion,
   isRequest,
@@ -11,7 +12,6 @@ import {
   pendingOffer,
   pendingQuestion,
   proposes,
-  readReply,
   sentences,
   spokenText,
 } from "../language/speech.ts";
@@ -45,8 +45,7 @@ export function decisionsIn(message: Said, before: Said | undefined): Words[] {
 
 /** Returns the proposal at the end of an answer, where a message accepts it; a yes to a choice of two accepts neither. */
 function acceptedOffer(message: string, answer: string): string | undefined {
-  const reply = readReply(message);
-  if (reply !== "agrees" && reply !== "goesOn") return undefined;
+  if (!consents(message)) return undefined;
   const question = pendingQuestion(answer);
   if (question === undefined || !proposes(question) || asksBetween(question)) return undefined;
   // "Shall I?" alone names nothing.

@@ -13,6 +13,9 @@ const PHRASES = {
   agrees: `yes|yeah|yep|y|ok|okay|sure|fine|great|perfect|good|nice|cool|correct|exactly|agreed|right|excellent|lgtm
     sounds good|looks good|ja|jep|genau|gut|passt|gerne|einverstanden|oui|d['’]accord|parfait|bien|sí|si|vale|claro
     perfecto|de acuerdo|sim|isso|да|хорошо|ладно|согласен|是的?|好的?|可以|はい|了解`,
+  /** Agrees to what was proposed, whatever follows that takes nothing back: more than "ok", which goes on to something else. */
+  consents: `yes|yeah|yep|go ahead|ja|oui|sí|sim|да|是的|はい`,
+  restricts: `but|except|instead|not|no|only|don['’]t|aber|nur|nicht|mais|pas|sauf|pero|excepto|mas|но|但|でも`,
   /** Thanks, greets, or tells that it works. */
   thanks: `thanks|thank you|thx|ty|cheers|danke|vielen dank|merci|gracias|obrigad[oa]|спасибо|谢谢|ありがとう(?:ございます)?
     hi|hello|hey|yo|hallo|bonjour|hola|olá|привет|你好|こんにちは|(?:it|everything|all) work(?:s|ed)
@@ -102,6 +105,8 @@ function listPatterns(list: string): string[] {
   return list.split(/\s*\n\s*|\|(?![^(]*\))/);
 }
 
+const CONSENTS = matchPhrases(PHRASES.consents, AT_START);
+const RESTRICTS = matchPhrases(PHRASES.restricts);
 const CORRECTS = matchPhrases(PHRASES.corrects, AT_START);
 const REFUSES = matchPhrases(PHRASES.refuses, AT_START);
 const REFUSES_IT = matchPhrases(PHRASES.refusesIt, AT_START);
@@ -143,6 +148,14 @@ export function readReply(text: string): keyof typeof REPLIES | undefined {
   const said = text.trim();
   if (said.length > REPLY_CHARS || !REPLY.test(said)) return undefined;
   return (["thanks", "goesOn", "agrees"] as const).find((act) => REPLIES[act].test(said));
+}
+
+/** Returns whether a message consents to what was proposed right before it. */
+export function consents(message: string): boolean {
+  const reply = readReply(message);
+  if (reply !== undefined) return reply !== "thanks";
+  const isPlain = message.length <= REPLY_CHARS && !ASKS.test(message) && !RESTRICTS.test(message);
+  return isPlain && CONSENTS.test(message);
 }
 
 /** Returns whether a message answers an offer: with yes or no, with a word of it, or with what was asked for. */
