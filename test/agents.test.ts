@@ -83,8 +83,11 @@ test("which sessions are excluded is decided in the gate alone, and nobody goes 
   ]);
 });
 
-test("sessions with a transcript pass the gate where they are listed, and nowhere else", () => {
-  expect(filesSaying(/\bopenGate\b/)).toEqual(["lib/sessions/gate.ts", "lib/sessions/sessions.ts"]);
+test("whether a transcript is a copy of forgotten sessions is asked where they are listed, and nowhere else", () => {
+  expect(filesSaying(/\bisForgottenWhole\b/)).toEqual([
+    "lib/sessions/sessions.ts",
+    "lib/transcripts/transcript.ts",
+  ]);
 });
 
 const EXPORT = /^export (?:async )?(?:function\*?|const|let|interface|type|class) ([\w$]+)/gm;

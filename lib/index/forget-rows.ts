@@ -13,8 +13,9 @@ import type { SqlRow, SqlValue } from "../store/sqlite.ts";
 import type { Forgetting } from "../store/state.ts";
 import { IS_OWN, noteForgotten, readFact, SAID_IN_CHUNK, type Store, writeFact } from "../store/store.ts";
 import { type ForgottenTest, makeKeys } from "../transcripts/forgotten.ts";
+import { isFilteredBy, noteFilter } from "./freshness.ts";
 import { heldSessions } from "./held-sessions.ts";
-import { forgetProgress, hostId } from "./index-state.ts";
+import { forgetProgress, hostId, readAllProgress } from "./index-state.ts";
 import { removeChunk, removeContents, removeRow, removeSession, sessionsWithCopies } from "./session-rows.ts";
 import type { Stored } from "./stored-rows.ts";
 
@@ -70,8 +71,20 @@ function countChunks({ db }: Store, column: "id" | "session", values: string): R
   return { ...NOTHING, ...counts };
 }
 
+/**
+ * Removes what was forgotten since; where the exclude patterns have changed, marks all sessions as unread, so that the next run
+ * applies the new ones.
+ */
+export function applyExclude(store: Store, { exclude, ...rules }: Exclusion): void {
+  if (isFilteredBy(store, exclude)) return;
+  store.db.transaction(() => {
+    if (noteFilter(store, exclude)) forgetProgress(store, [...readAllProgress(store).keys()]);
+    removeForgotten(store, rules);
+  });
+}
+
 /** Removes what the index holds of sessions with rows that may be forgotten ones, by time and speaker: they are read again. */
-export function removeForgotten(store: Store, rules: ForgottenTest): void {
+function removeForgotten(store: Store, rules: ForgottenTest): void {
   const { isForgotten } = rules;
   if (!isForgotten) return;
   for (const { number, storedId, session } of heldSessions(store)) {

@@ -11,14 +11,12 @@ import { hasPromptsAlone } from "../hosts/blocks.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import type { Session } from "../hosts/session.ts";
 import { findTranscripts } from "../sessions/found.ts";
-import type { Exclusion } from "../sessions/gate.ts";
 import { hasPulled } from "../sessions/places.ts";
 import { pulledFiles } from "../sessions/pulled.ts";
 import { openStore, readFact, type Store, writeFact } from "../store/store.ts";
 import { forgottenState } from "../transcripts/forgotten.ts";
 import { redactionVersion } from "../transcripts/rules.ts";
-import { removeForgotten } from "./forget-rows.ts";
-import { forgetProgress, type IndexProgress, readAllProgress, readProgress } from "./index-state.ts";
+import { type IndexProgress, readProgress } from "./index-state.ts";
 
 /** The settings that decide what of a text is stored. */
 type StoringRules = Pick<Settings, "redact" | "exclude">;
@@ -85,19 +83,12 @@ export function isFilteredBy(store: Store, { patterns, forgotten }: ExcludeSetti
   );
 }
 
-/**
- * Removes what was forgotten since; where the exclude patterns have changed, marks all sessions as unread, so that the next run
- * applies the new ones.
- */
-export function applyExclude(store: Store, { exclude, ...rules }: Exclusion): void {
-  if (isFilteredBy(store, exclude)) return;
-  store.db.transaction(() => {
-    const digest = digestPatterns(exclude.patterns);
-    if (readFact(store, PATTERNS_FACT) !== digest) forgetProgress(store, [...readAllProgress(store).keys()]);
-    removeForgotten(store, rules);
-    writeFact(store, PATTERNS_FACT, digest);
-    writeFact(store, FORGOTTEN_FACT, forgottenState(exclude.forgotten));
-  });
+/** Records that the rows are stored under these from now on; returns whether the patterns are others than before. */
+export function noteFilter(store: Store, { patterns, forgotten }: ExcludeSettings): boolean {
+  const [before, digest] = [readFact(store, PATTERNS_FACT), digestPatterns(patterns)];
+  writeFact(store, PATTERNS_FACT, digest);
+  writeFact(store, FORGOTTEN_FACT, forgottenState(forgotten));
+  return digest !== before;
 }
 
 /** Returns a hash of patterns. A pattern may name what is to be forgotten, so only this is stored. */

@@ -20,9 +20,8 @@ import { noteRepositories, repositoriesState } from "../store/repositories.ts";
 import type { Store } from "../store/store.ts";
 import { readHead } from "../transcripts/head.ts";
 import { shownText } from "../transcripts/rules.ts";
-import { removeExcluded } from "./forget-rows.ts";
+import { applyExclude, removeExcluded } from "./forget-rows.ts";
 import {
-  applyExclude,
   type Behind,
   isFilteredBy,
   isReadToEnd,

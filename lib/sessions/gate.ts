@@ -10,19 +10,12 @@ import {
   type PathsWithRules,
   type Settings,
 } from "../config/config.ts";
-import type { PartlyKnown, Session } from "../hosts/session.ts";
+import type { PartlyKnown } from "../hosts/session.ts";
 import { tryHead } from "../transcripts/head.ts";
 import { type Excludable, type Rules, readExclusion, readRules } from "../transcripts/rules.ts";
-import { isForgottenWhole } from "../transcripts/transcript.ts";
 import { readName } from "./meta.ts";
 import { projectKey, remembering } from "./project.ts";
 import { hostTitle } from "./titles.ts";
-
-/** Returns a test for sessions with a transcript that may be read at this moment: a run may have waited for whoever was excluding something. */
-export function openGate(paths: PathsWithRules): (session: Session) => boolean {
-  const rules = currentExclusion({ paths, settings: paths.rules });
-  return (session) => rules.admits(session) && !isCopy(session.file, rules);
-}
 
 type ExcludingSettings = Pick<Settings, "redact" | "exclude">;
 
@@ -86,12 +79,4 @@ export function fitting(project: string, settings: ExcludingSettings): (session:
   const { home } = settings.exclude;
   const exclude = { sessions: [], projects: [project], patterns: [], home };
   return readExclusion({ redact: settings.redact, exclude }).hasSession;
-}
-
-function isCopy(file: string, rules: Rules): boolean {
-  try {
-    return rules.isForgotten !== undefined && isForgottenWhole(file, rules);
-  } catch {
-    return false; // gone since it was listed, or not ours to read
-  }
 }

@@ -12,8 +12,10 @@ import { isCopyOnDisk, statUnpacked } from "../hosts/packed.ts";
 import type { Agent, Session, SessionIdentity } from "../hosts/session.ts";
 import { outermostEntries } from "../transcripts/cursor.ts";
 import { tryHead } from "../transcripts/head.ts";
+import type { Rules } from "../transcripts/rules.ts";
+import { isForgottenWhole } from "../transcripts/transcript.ts";
 import { archivedTranscripts, findTranscripts } from "./found.ts";
-import { openGate } from "./gate.ts";
+import { currentExclusion } from "./gate.ts";
 import { hasSubagentId, idInName, listDirectories, type TranscriptFile } from "./places.ts";
 import {
   namesOfDirectory,
@@ -105,9 +107,19 @@ export function visibleSessionAt(file: string, paths: PathsWithRules): Session |
   return session && visibleAmong([session], paths)[0];
 }
 
-/** Returns the sessions that may be read at this moment. */
+/** Returns the sessions that may be read at this moment: a run may have waited for whoever was excluding something. */
 export function visibleAmong(sessions: readonly Session[], paths: PathsWithRules): Session[] {
-  return sessions.filter(openGate(paths));
+  const rules = currentExclusion({ paths, settings: paths.rules });
+  return sessions.filter((session) => rules.admits(session) && !isCopy(session.file, rules));
+}
+
+/** Returns whether a transcript is a copy of forgotten sessions. */
+function isCopy(file: string, rules: Rules): boolean {
+  try {
+    return rules.isForgotten !== undefined && isForgottenWhole(file, rules);
+  } catch {
+    return false; // gone since it was listed, or not ours to read
+  }
 }
 
 /** Returns whether a session may still be read: one may have waited for whoever was forgetting it. */
