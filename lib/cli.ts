@@ -4,7 +4,7 @@ import { updateCopies } from "./archive/copies.ts";
 import { asCalled, commandLine, type Options, parseStrictly, usageError } from "./base/command.ts";
 import { describeError, findRefusal, SessionMemoryError } from "./base/errors.ts";
 import { isDirectory, statPath, whyUnwritable } from "./base/files.ts";
-import { isTerminal, type Line, logEvent, plainText, writeFully } from "./base/output.ts";
+import { isTerminal, type Line, logEvent, type Progress, plainText, writeFully } from "./base/output.ts";
 import { nearestTo, truncate, unbroken } from "./base/text.ts";
 import {
   type Config,
@@ -393,10 +393,7 @@ export function stopSignal(): AbortSignal {
 }
 
 /** Shows progress on stderr after one second: a live line on a terminal, else a line every few seconds. */
-export function startProgress(what: string): {
-  update: (done: number, total: number) => void;
-  end: () => void;
-} {
+export function startProgress(what: string): Progress {
   const started = Date.now();
   let live: boolean | undefined;
   let last = started;

@@ -55,7 +55,7 @@ test("what is shared of a project stays shared after a move, and is never anothe
     const config = await loadConfig(home.env, home.root);
     const exclusion = currentExclusion(config);
     const held = openStore(config.paths.database);
-    const found = localSessions(held, { config, exclusion });
+    const found = localSessions({ store: held, config, exclusion });
     held.close();
     return found.map(({ id, signature }) => [id, signature.split(" ")[1]]);
   };

@@ -41,6 +41,16 @@ export function isTerminal(descriptor = STDOUT): boolean {
   }
 }
 
+/** What shows how far work is. */
+export interface Progress {
+  update: (done: number, total: number) => void;
+  end: () => void;
+}
+
+export type StartProgress = (what: string) => Progress;
+
+export const NO_PROGRESS: StartProgress = () => ({ update() {}, end() {} });
+
 /** Two files of this size at most (the current one and the one before). */
 const LOG_MAX_BYTES = 1024 * 1024;
 

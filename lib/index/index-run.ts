@@ -9,6 +9,7 @@ import { basename, join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { hasContent } from "../base/files.ts";
 import { lockHolder, tryLock } from "../base/locks.ts";
+import { NO_PROGRESS, type Progress, type StartProgress } from "../base/output.ts";
 import type { Config } from "../config/config.ts";
 import type { Session } from "../hosts/session.ts";
 import type { CompleteJson } from "../model/answers.ts";
@@ -31,9 +32,7 @@ export interface RunOptions {
   topics?: boolean | undefined;
   prune?: boolean | undefined;
   signal?: AbortSignal | undefined;
-  progress?:
-    | ((what: string) => { update: (done: number, total: number) => void; end: () => void })
-    | undefined;
+  progress?: StartProgress | undefined;
   onWarning?: ((text: string) => void) | undefined;
   /** In place of the configured ones. */
   models?: { embed: EmbedTexts; complete: CompleteJson } | undefined;
@@ -115,8 +114,6 @@ const NOTHING_TO_EMBED: EmbeddingReport = {
   stopped: undefined,
 };
 
-const NO_PROGRESS: NonNullable<RunOptions["progress"]> = () => ({ update() {}, end() {} });
-
 async function refine(options: RunOptions): Promise<TopicReport | string> {
   const { store, config, signal, models } = options;
   const { configuredModel } = await import("../model/configured-model.ts");
@@ -158,7 +155,7 @@ async function embed(options: RunOptions): Promise<EmbeddingReport | string> {
 async function runExclusively<T>(
   { config, progress = NO_PROGRESS }: RunOptions,
   what: "topics" | "vectors",
-  work: (onProgress: (done: number, total: number) => void) => Promise<T>,
+  work: (onProgress: Progress["update"]) => Promise<T>,
 ): Promise<T | string> {
   const lock = join(config.paths.home, `${what}.lock`);
   const release = tryLock(lock);

@@ -21,12 +21,23 @@ import type { SqlDatabase } from "../store/sqlite.ts";
 import { withExistingState } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
 import { redactionVersion } from "../transcripts/rules.ts";
-import { readShareFact, writeShareFact } from "./share-state.ts";
+import { readShareFact, type Sharing, writeShareFact } from "./share-state.ts";
 
 /** The list, and the folder of the copies. */
 export interface HubList {
   db: SqlDatabase;
   copies: string;
+}
+
+/** A pull. */
+export interface Pull extends Sharing {
+  list: HubList;
+  /** The keys of sessions that the index has itself. */
+  own: ReadonlySet<string>;
+  /** Filled in with the sessions that lost something: a file's bytes and the log may still hold it. */
+  gone: Set<string>;
+  /** Filled in with the sessions that are at the hub no more, or only in part. */
+  withdrawn: Set<string>;
 }
 
 /** A session of the hub, as far as it is known here. */
@@ -143,7 +154,7 @@ export interface UnreadSession extends Pick<SharedSession, "number" | "project" 
 }
 
 /** Returns the sessions of the hub that were not taken. */
-export function readUnread({ db }: Pick<HubList, "db">): UnreadSession[] {
+export function readUnread({ db }: HubList): UnreadSession[] {
   return JSON.parse(readShareFact({ db }, "unread") ?? "[]");
 }
 

@@ -5,16 +5,15 @@
 
 import { statUnpacked } from "../hosts/packed.ts";
 import { withoutTexts } from "../index/derive.ts";
-import type { Exclusion } from "../sessions/gate.ts";
 import { archivePlace } from "../sessions/places.ts";
-import type { Store } from "../store/store.ts";
 import { toDescription, toExchange } from "./checked.ts";
-import { batchesBy, type Hub } from "./hub.ts";
+import { batchesBy } from "./hub.ts";
 import {
   emptyShared,
   type HubList,
   heldSize,
   noteSilent,
+  type Pull,
   type SharedSession,
   type WantedSession,
   WEIGHT_BYTES,
@@ -22,34 +21,22 @@ import {
 import { DESCRIBE_SESSIONS, DESCRIBED, readRows } from "./hub-pages.ts";
 import { type CopyWriter, pulledCopy } from "./pulled-copy.ts";
 
-interface FetchOptions {
-  list: HubList;
-  store: Store;
-  exclusion: Exclusion;
-  /** Filled in with the sessions that lost something. */
-  gone: Set<string>;
-  /** Filled in with the sessions that lost something at the hub. */
-  withdrawn: Set<string>;
+interface Fetch extends Pull {
   /** The room left in each owner's share beside what is counted. */
   room: Map<string, number>;
-  onProgress?: ((done: number, total: number) => void) | undefined;
 }
 
 /** Chunks of sessions that are read together. */
 const BATCH = 5000;
 
 /** Reads sessions, the newest first, each as far as its copy's note says then. */
-export async function fetchSessions(
-  hub: Hub,
-  wanted: readonly WantedSession[],
-  options: FetchOptions,
-): Promise<void> {
+export async function fetchSessions(wanted: readonly WantedSession[], run: Fetch): Promise<void> {
   const total = wanted.reduce((sum, { chunks }) => sum + chunks, 0);
   let done = 0;
   for (const batch of batchesBy(wanted, { max: BATCH, weigh: ({ chunks }) => chunks })) {
-    await fetchBatch(hub, batch, options);
+    await fetchBatch(batch, run);
     done += batch.reduce((sum, { chunks }) => sum + chunks, 0);
-    options.onProgress?.(done, total);
+    run.onProgress(done, total);
   }
 }
 
@@ -57,10 +44,10 @@ export async function fetchSessions(
 type Described = WantedSession & ReturnType<typeof toDescription>;
 
 /** Reads some sessions whole, or what of them is new, into copies. */
-async function fetchBatch(hub: Hub, batch: readonly WantedSession[], options: FetchOptions): Promise<void> {
-  const { list, room } = options;
-  const described = await readDescriptions(hub, batch, options);
-  const read = await copyExchanges(hub, described, options);
+async function fetchBatch(batch: readonly WantedSession[], run: Fetch): Promise<void> {
+  const { list, room } = run;
+  const described = await readDescriptions(batch, run);
+  const read = await copyExchanges(described, run);
   list.db.transaction(() => {
     for (const session of described) {
       if (!statUnpacked(archivePlace(list, session))) noteSilent(list, session, session.seq);
@@ -78,11 +65,10 @@ async function fetchBatch(hub: Hub, batch: readonly WantedSession[], options: Fe
  * its number, in chunks of the usual size.
  */
 async function copyExchanges(
-  hub: Hub,
   described: readonly Described[],
-  options: FetchOptions,
+  run: Fetch,
 ): Promise<ReadonlyMap<number, number>> {
-  const { list, exclusion, room } = options;
+  const { hub, list, exclusion, room } = run;
   const read = new Map<number, number>();
   // what it is counted as is not known before it is unpacked
   const isOver = ({ number, chunks, owner }: Described) =>
@@ -102,8 +88,7 @@ async function copyExchanges(
         const exchange = toExchange(row, session, exclusion);
         copy.put({ ...exchange, rows: withoutTexts(exchange.rows, exclusion.hasText) });
       }
-      if (!isOver(session) && endCopy(copy, session, options) && hasEmptied)
-        options.withdrawn.add(session.storedId);
+      if (!isOver(session) && endCopy(copy, session, run) && hasEmptied) run.withdrawn.add(session.storedId);
     } finally {
       copy.abandon();
     }
@@ -112,28 +97,21 @@ async function copyExchanges(
 }
 
 /** Completes a copy, which the index reads then; returns whether words are gone from it. */
-function endCopy(
-  copy: CopyWriter,
-  { storedId, seq }: Described,
-  { store: { db }, gone }: Pick<FetchOptions, "store" | "gone">,
-): boolean {
-  const unread = db.prepare(
-    `UPDATE index_state SET size = -1, file_hash = CASE WHEN cursor_offset > ? THEN 'changed' ELSE file_hash END
-     WHERE session_id = ?`,
-  );
+function endCopy(copy: CopyWriter, { storedId, seq }: Described, { store: { db }, gone }: Fetch): boolean {
+  const unread = `UPDATE index_state SET size = -1,
+       file_hash = CASE WHEN cursor_offset > ? THEN 'changed' ELSE file_hash END WHERE session_id = ?`;
   // before, for a run that goes on from a killed one, and behind it, where another has just read the copy as it was
-  unread.run(Number.MAX_SAFE_INTEGER, storedId);
+  db.run(unread, Number.MAX_SAFE_INTEGER, storedId);
   const { hasLost, kept } = copy.end({ seq });
-  unread.run(kept, storedId);
+  db.run(unread, kept, storedId);
   if (hasLost) gone.add(storedId);
   return hasLost;
 }
 
 /** Reads what the hub says of sessions; returns them in the order of their numbers. */
 async function readDescriptions(
-  hub: Hub,
   batch: readonly WantedSession[],
-  { exclusion }: FetchOptions,
+  { hub, exclusion }: Fetch,
 ): Promise<Described[]> {
   const byNumber = new Map(batch.map((session) => [session.number, session]));
   const described: Described[] = [];

@@ -237,10 +237,15 @@ export function emptiedSessions(store: Store): SessionKey[] {
  * Returns the sessions to be published, the newest first; those without an agent's own format are left out, since their
  * ids mean nothing elsewhere.
  */
-export function localSessions(
-  store: Store,
-  { config, exclusion }: { config: Pick<Config, "paths" | "settings">; exclusion: Exclusion },
-): LocalSession[] {
+export function localSessions({
+  store,
+  config,
+  exclusion,
+}: {
+  store: Store;
+  config: Pick<Config, "paths" | "settings">;
+  exclusion: Exclusion;
+}): LocalSession[] {
   const context = { config, exclusion, rules: shareRules(config), lookup: projectLookup(config.paths) };
   const found = new Map<string, LocalSession>();
   for (const row of store.db.all(`SELECT number, id, agent, file, name, cwd, project, parent_id, started_at, updated_at, chunk_count, last_indexed

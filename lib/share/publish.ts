@@ -8,10 +8,8 @@
 import { SessionMemoryError } from "../base/errors.ts";
 import { stringOf } from "../base/json.ts";
 import { sha256 } from "../base/text.ts";
-import type { Config } from "../config/config.ts";
 import type { SessionKey } from "../hosts/session.ts";
 import { placeKey } from "../index/stored-rows.ts";
-import type { Exclusion } from "../sessions/gate.ts";
 import { sessionKey } from "../sessions/record.ts";
 import type { Store } from "../store/store.ts";
 import { batchesBy, type Hub } from "./hub.ts";
@@ -26,21 +24,15 @@ import {
   publishedExclusion,
   shareRules,
 } from "./outgoing.ts";
-import { noteRefused, readPublished, readShareFact, sharedProject, writeShareFact } from "./share-state.ts";
+import {
+  noteRefused,
+  readPublished,
+  readShareFact,
+  type Sharing,
+  sharedProject,
+  writeShareFact,
+} from "./share-state.ts";
 import { SENT_COLUMNS } from "./wire.ts";
-
-interface PublishOptions {
-  /** The index. */
-  store: Store;
-  /** state.db */
-  state: Store;
-  config: Config;
-  exclusion: Exclusion;
-  origin: string;
-  machine: string;
-  signal?: AbortSignal | undefined;
-  onProgress?: ((done: number, total: number) => void) | undefined;
-}
 
 export interface PublishReport {
   sessions: number;
@@ -59,10 +51,7 @@ const SESSION_WEIGHT = 15;
  *
  * @throws {SessionMemoryError} `HUB_ERROR` when its tables are of a version that this program cannot use.
  */
-export async function greetHub(
-  hub: Hub,
-  { state, origin, machine }: Pick<PublishOptions, "state" | "origin" | "machine">,
-): Promise<void> {
+export async function greetHub({ hub, state, origin, machine }: Sharing): Promise<void> {
   const [row = {}] = await hub.query(
     `SELECT (SELECT value FROM session_memory.facts WHERE name = 'hub') AS hub,
        (SELECT value FROM session_memory.facts WHERE name = 'version') AS version, o.seq, o.machine
@@ -89,24 +78,24 @@ export async function greetHub(
 }
 
 /** Sends what is new, and withdraws what must not be there. */
-export async function publish(hub: Hub, options: PublishOptions): Promise<PublishReport> {
-  const { state, store, config, exclusion, origin, signal } = options;
+export async function publish(run: Sharing): Promise<PublishReport> {
+  const { hub, state, store, origin, signal } = run;
   const withdrawn =
-    (await sendWithdrawals(hub, state)) +
-    (await withdrawUnshared(hub, state, { config, exclusion, origin })) +
-    (await withdrawEmptied(hub, emptiedSessions(store), { state, origin }));
+    (await sendWithdrawals(run)) +
+    (await withdrawUnshared(run)) +
+    (await withdrawEmptied(run, emptiedSessions(store)));
   const rows = await hub.query(
     "SELECT encode(key, 'hex') AS key FROM session_memory.forgotten WHERE owner = current_user",
   );
   const forgotten = new Set(rows.map(({ key }) => key));
-  const due = dueSessions(store, options).filter(
+  const due = dueSessions(run).filter(
     (session) => !forgotten.has(sha256().update(sessionKey(session)).digest("hex")),
   );
   const total = due.reduce((sum, { chunks }) => sum + chunks, 0);
   const report: PublishReport = { sessions: 0, chunks: 0, withdrawn };
   const refused: string[] = [];
   let done = 0;
-  const prepare = outgoing({ config, exclusion });
+  const prepare = outgoing(run);
   // as they are sent, since years of them would not fit into memory
   const prepared = (function* () {
     for (const session of due) yield prepare(store, session);
@@ -118,7 +107,7 @@ export async function publish(hub: Hub, options: PublishOptions): Promise<Publis
       batch.filter(({ exchanges }) => Math.sign(exchanges.length) === has),
     );
     const emptied = (empty ?? []).map(({ session }) => session);
-    report.withdrawn += await withdrawEmptied(hub, emptied, { state, origin });
+    report.withdrawn += await withdrawEmptied(run, emptied);
     for await (const { seq, sessions, chunks, sent, refused: out } of publishEach(hub, full ?? [], origin)) {
       report.sessions += sessions;
       report.chunks += chunks;
@@ -129,7 +118,7 @@ export async function publish(hub: Hub, options: PublishOptions): Promise<Publis
       });
     }
     done += batch.reduce((sum, { session }) => sum + session.chunks, 0);
-    options.onProgress?.(done, total);
+    run.onProgress(done, total);
   }
   if (!signal?.aborted) noteRefused(state, refused);
   return report;
@@ -172,12 +161,9 @@ async function* publishEach(
 }
 
 /** Returns the sessions that changed since they were last sent, as far as was noted. */
-export function dueSessions(
-  store: Store,
-  { state, config, exclusion }: Pick<PublishOptions, "state" | "config" | "exclusion">,
-): LocalSession[] {
-  const notes = readPublished(state);
-  return localSessions(store, { config, exclusion }).filter(
+export function dueSessions(run: Pick<Sharing, "store" | "state" | "config" | "exclusion">): LocalSession[] {
+  const notes = readPublished(run.state);
+  return localSessions(run).filter(
     (session) => notes.get(sessionKey(session))?.signature !== session.signature,
   );
 }
@@ -189,7 +175,7 @@ const KEY_HASH = "sha256(convert_to(k.agent || ' ' || k.id, 'UTF8'))";
 type Withdrawal = SessionKey & { undone: 0 | 1 };
 
 /** Sends the hub what was forgotten or readmitted here. Returns how many of its sessions were removed. */
-async function sendWithdrawals(hub: Hub, state: Store): Promise<number> {
+async function sendWithdrawals({ hub, state }: Sharing): Promise<number> {
   const rows = state.db.all("SELECT agent, id, undone FROM share_withdrawals WHERE sent = 0");
   const pending = rows as unknown[] as Withdrawal[];
   if (pending.length === 0) return 0;
@@ -220,11 +206,7 @@ async function sendWithdrawals(hub: Hub, state: Store): Promise<number> {
 }
 
 /** Removes what config.json excludes or no longer shares. Returns the number of sessions. */
-async function withdrawUnshared(
-  hub: Hub,
-  state: Store,
-  { config, exclusion, origin }: Pick<PublishOptions, "config" | "exclusion" | "origin">,
-): Promise<number> {
+async function withdrawUnshared({ hub, state, config, exclusion, origin }: Sharing): Promise<number> {
   const rules = shareRules(config);
   if (readShareFact(state, "rules") === rules) return 0;
   const isExcluded = publishedExclusion(exclusion);
@@ -252,9 +234,8 @@ async function withdrawUnshared(
  * Removes sessions with nothing left to send, if this machine published them. Returns the number of sessions.
  */
 async function withdrawEmptied(
-  hub: Hub,
+  { hub, state, origin }: Sharing,
   sessions: readonly SessionKey[],
-  { state, origin }: { state: Store; origin: string },
 ): Promise<number> {
   const notes = readPublished(state);
   const out = sessions.filter((session) => notes.has(sessionKey(session)));

@@ -10,13 +10,11 @@
 import { isAbsolute } from "node:path";
 import { oneLine } from "../base/text.ts";
 import { DAY_MS } from "../base/time.ts";
-import { type Config, currentExclude } from "../config/config.ts";
+import { currentExclude } from "../config/config.ts";
 import { statUnpacked } from "../hosts/packed.ts";
-import type { Exclusion } from "../sessions/gate.ts";
 import { archivePlace } from "../sessions/places.ts";
 import { readOrigin } from "../sessions/project.ts";
 import { sessionKey } from "../sessions/record.ts";
-import type { Store } from "../store/store.ts";
 import { expandHome } from "../transcripts/rules.ts";
 import { toListed } from "./checked.ts";
 import type { Hub } from "./hub.ts";
@@ -24,6 +22,7 @@ import {
   emptyShared,
   type HubList,
   heldSize,
+  type Pull,
   readHeldSeq,
   readShared,
   readUnread,
@@ -35,23 +34,6 @@ import {
 import { countSizes } from "./hub-pages.ts";
 import { fetchSessions, noteSize } from "./incoming.ts";
 import { likePatterns, readShareFact, writeShareFact } from "./share-state.ts";
-
-interface PullOptions {
-  list: HubList;
-  /** The index, which goes on from where it was in a copy. */
-  store: Store;
-  config: Config;
-  exclusion: Exclusion;
-  /** Our own origin: what it published is in the index already. */
-  origin: string;
-  /** The keys of sessions that the index has itself. */
-  own: ReadonlySet<string>;
-  /** Filled in with the sessions that lost something: a file's bytes and the log may still hold it. */
-  gone: Set<string>;
-  /** Filled in with the sessions that are at the hub no more, or only in part. */
-  withdrawn: Set<string>;
-  onProgress?: ((done: number, total: number) => void) | undefined;
-}
 
 export interface PullReport {
   sessions: number;
@@ -68,15 +50,15 @@ interface Feed {
 }
 
 /** Brings the copies up to date. */
-export function pullShared(hub: Hub, options: PullOptions): Promise<PullReport> {
-  return hub.transaction(async () => {
-    const removed = await updateList(hub, options);
-    const { wanted, dropped, room } = await plan(hub, options);
+export function pullShared(pull: Pull): Promise<PullReport> {
+  return pull.hub.transaction(async () => {
+    const removed = await updateList(pull);
+    const { wanted, dropped, room } = await plan(pull);
     for (const session of dropped) {
-      options.gone.add(session.storedId);
-      emptyShared(options.list, session);
+      pull.gone.add(session.storedId);
+      emptyShared(pull.list, session);
     }
-    await fetchSessions(hub, wanted, { ...options, room });
+    await fetchSessions(wanted, { ...pull, room });
     return { sessions: wanted.length, removed: removed + dropped.length };
   }, "ISOLATION LEVEL REPEATABLE READ READ ONLY");
 }
@@ -84,16 +66,16 @@ export function pullShared(hub: Hub, options: PullOptions): Promise<PullReport> 
 type Scope = ReturnType<typeof readScope>;
 
 /** Returns the sessions of interest; older ones are left out by whole days, since each change of it compares all feeds. */
-function readScope({ config, origin }: PullOptions) {
+function readScope({ config, origin }: Pull) {
   const { days = 365, projects = {} } = config.settings.share ?? {};
   const since = new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10);
   return { origin, patterns: likePatterns(projects), since };
 }
 
 /** Updates the list of sessions. Returns how many are gone. */
-async function updateList(hub: Hub, options: PullOptions): Promise<number> {
-  const { list } = options;
-  const scope = readScope(options);
+async function updateList(pull: Pull): Promise<number> {
+  const { hub, list } = pull;
+  const scope = readScope(pull);
   const now = await readHeads(hub, scope);
   const known: Feed[] = JSON.parse(readShareFact(list, "feeds") ?? "[]");
   const before = new Map(known.map((feed) => [feedKey(feed), feed]));
@@ -110,9 +92,9 @@ async function updateList(hub: Hub, options: PullOptions): Promise<number> {
     );
     for (const session of gone) {
       const { storedId, updatedAt } = session;
-      options.gone.add(storedId);
+      pull.gone.add(storedId);
       // one that only became too old is there still
-      if (updatedAt >= scope.since) options.withdrawn.add(storedId);
+      if (updatedAt >= scope.since) pull.withdrawn.add(storedId);
       removeShared(list, session);
     }
     noteListed(list, listed, (row) => !feeds.has(feedKey(row)) || whole.has(feedKey(row)));
@@ -247,14 +229,14 @@ async function listSharedSessions(
  * Returns the sessions to read, of each owner the newest within a share of the cap, and those here that are our own, excluded
  * or beyond it.
  */
-async function plan(hub: Hub, options: PullOptions) {
-  const { list, config } = options;
+async function plan(pull: Pull) {
+  const { list, config } = pull;
   const wanted: WantedSession[] = [];
-  const { out = [], taken = [] } = Object.groupBy(readShared(list), outTest(options));
+  const { out = [], taken = [] } = Object.groupBy(readShared(list), outTest(pull));
   const isHere = (session: SharedSession) => statUnpacked(archivePlace(list, session)) !== undefined;
   const dropped = out.filter(isHere);
   const max = config.settings.share?.maxChunks ?? 0;
-  const sized = await withSizes(hub, taken, { ...options, max });
+  const sized = await withSizes(taken, { ...pull, max });
   const wishes = new Map<string, number>();
   for (const { owner, chunks } of sized) wishes.set(owner, (wishes.get(owner) ?? 0) + chunks);
   const room = fairShares(wishes, max);
@@ -274,7 +256,7 @@ async function plan(hub: Hub, options: PullOptions) {
 }
 
 /** Makes a test for sessions that are our own or excluded. */
-function outTest({ config, exclusion: { admits }, own }: PullOptions) {
+function outTest({ config, exclusion: { admits }, own }: Pull) {
   const { projects, home } = currentExclude(config.paths, config.settings.exclude);
   // a directory on this machine is excluded under its origin's name too
   const directories = projects.map((project) => expandHome(project, home)).filter(isAbsolute);
@@ -294,9 +276,8 @@ const SIZES_PAGE = 200;
  * counts are noted; a held session counts at least its size here.
  */
 async function withSizes(
-  hub: Hub,
   sessions: readonly SharedSession[],
-  { list, max }: Pick<PullOptions, "list"> & { max: number },
+  { hub, list, max }: Pull & { max: number },
 ): Promise<SharedSession[]> {
   const unknown = sessions.filter(({ chunks }) => chunks < 0);
   const sizes = new Map<string, number>();

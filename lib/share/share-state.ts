@@ -4,13 +4,32 @@
  */
 
 import { hostname } from "node:os";
+import type { Progress } from "../base/output.ts";
 import { wildcardSource } from "../base/text.ts";
-import type { Paths, ShareConfig } from "../config/config.ts";
+import type { Config, Paths, ShareConfig } from "../config/config.ts";
 import type { SessionKey } from "../hosts/session.ts";
 import { AGENTS } from "../hosts/table.ts";
+import type { Exclusion } from "../sessions/gate.ts";
 import { sessionKey } from "../sessions/record.ts";
 import { type ForgetIn, type Forgetting, type Found, withExistingState } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
+import type { Hub } from "./hub.ts";
+
+/** A run of sharing. */
+export interface Sharing {
+  hub: Hub;
+  /** The index. */
+  store: Store;
+  /** state.db */
+  state: Store;
+  config: Config;
+  exclusion: Exclusion;
+  /** Our own origin: what it published is in the index already. */
+  origin: string;
+  machine: string;
+  signal: AbortSignal | undefined;
+  onProgress: Progress["update"];
+}
 
 /** The record of a published session, by the id that it has at the hub. */
 interface PublishedNote extends SessionKey {

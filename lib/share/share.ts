@@ -8,6 +8,7 @@ import { copiesLock } from "../archive/copies.ts";
 import { keepNews } from "../archive/news.ts";
 import { SessionMemoryError } from "../base/errors.ts";
 import { tryLock, withLock } from "../base/locks.ts";
+import { NO_PROGRESS, type StartProgress } from "../base/output.ts";
 import type { Config, ShareConfig } from "../config/config.ts";
 import { joinContent } from "../index/chunk-text.ts";
 import { eraseFreed, isEraseDue, markErase } from "../index/forget-rows.ts";
@@ -50,9 +51,7 @@ interface ShareOptions {
   publish: boolean;
   pull: boolean;
   signal?: AbortSignal | undefined;
-  progress?:
-    | ((what: string) => { update: (done: number, total: number) => void; end: () => void })
-    | undefined;
+  progress?: StartProgress | undefined;
 }
 
 export interface ShareReport {
@@ -155,22 +154,24 @@ async function withHub<T>(config: Config, share: ShareConfig, work: (hub: Hub) =
 async function exchange(
   hub: Hub,
   share: ShareConfig,
-  { config, signal, progress = () => ({ update() {}, end() {} }), ...wanted }: ShareOptions,
+  { config, signal, progress = NO_PROGRESS, ...wanted }: ShareOptions,
 ): Promise<Omit<ShareReport, "tookMs">> {
   const { paths } = config;
   const exclusion = currentExclusion(config);
   return await withIndex(config, (store) =>
     closing(openState(paths), async (state) => {
-      const common = { config, exclusion, origin: ownOrigin(state), machine: ownMachine(share) };
-      await greetHub(hub, { state, ...common });
+      const [sending, receiving] = [progress("chunks sent"), progress("chunks received")];
+      const run = {
+        ...{ hub, store, state, config, exclusion, origin: ownOrigin(state), machine: ownMachine(share) },
+        ...{ signal, onProgress: sending.update },
+      };
+      await greetHub(run);
       let published: PublishReport | undefined;
       if (wanted.publish) {
-        const sending = progress("chunks sent");
-        published = await publish(hub, { ...common, store, state, signal, onProgress: sending.update });
+        published = await publish(run);
         sending.end();
       }
       if (!wanted.pull || signal?.aborted) return { hub: hub.label, published, pulled: undefined };
-      const receiving = progress("chunks received");
       const list = openForPull(state, config);
       const held = heldSessions(store).filter(({ session }) => session.owner === undefined);
       const own = new Set(
@@ -178,8 +179,8 @@ async function exchange(
       );
       const [gone, withdrawn] = [new Set<string>(), new Set<string>()];
       let chunks = 0;
-      const report = await pullShared(hub, {
-        ...{ ...common, list, store, own, gone, withdrawn },
+      const report = await pullShared({
+        ...{ ...run, list, own, gone, withdrawn },
         onProgress: receiving.update,
       }).finally(async () => {
         chunks = await indexPulled(store, config);
@@ -277,7 +278,7 @@ export function shareStatus(config: ShareSettings): ShareStatus | undefined {
   const { paths } = config;
   const exclusion = currentExclusion(config);
   const notes = withExistingState(paths, readPublished) ?? new Map<string, { signature: string }>();
-  const own = withExistingStore(paths.database, (store) => localSessions(store, { config, exclusion })) ?? [];
+  const own = withExistingStore(paths.database, (store) => localSessions({ store, config, exclusion })) ?? [];
   const theirs = pulledSessions(paths);
   const late = withHubList(paths, readLate) ?? [];
   const names = ["last_publish", "last_pull", "error"] as const;
@@ -339,7 +340,7 @@ export function previewPublish(config: Config): PublishPreview {
   const projects = new Map<string, PublishPreview["projects"][number]>();
   const prepare = outgoing({ config, exclusion });
   withExistingStore(paths.database, (store) => {
-    for (const session of withState(paths, (state) => dueSessions(store, { state, config, exclusion }))) {
+    for (const session of withState(paths, (state) => dueSessions({ store, state, config, exclusion }))) {
       const { project, audience } = session;
       const { exchanges, row } = prepare(store, session);
       const sum = projects.get(project) ?? { project, audience, sessions: 0, chunks: 0, bytes: 0 };
