@@ -10,7 +10,7 @@ import { readFileSync, readlinkSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { SessionMemoryError } from "./errors.ts";
 import { createFile, ensureDirectory, isRunning, pause, readIfExists, remove } from "./files.ts";
-import { recordOf, stringOf } from "./json.ts";
+import { parseRecord } from "./json.ts";
 
 /** A lock without a readable owner is the remains of a power failure; a writer on a slow network drive gets this long. */
 const UNREADABLE_STALE_MS = 60_000;
@@ -129,23 +129,8 @@ function isOnThisMachine({ host, boot, namespace }: Owner): boolean {
 }
 
 function readOwner(holder: string): Owner | undefined {
-  const pid = Number.parseInt(holder, 10);
-  if (!(pid > 0)) return undefined;
-  let written: unknown;
-  try {
-    written = JSON.parse(holder.slice(holder.indexOf(" ")));
-  } catch {
-    return undefined;
-  }
-  const { started, host, boot, namespace } = recordOf(written);
-  if (typeof host !== "string") return undefined;
-  return {
-    pid,
-    started: stringOf(started),
-    host,
-    boot: stringOf(boot),
-    namespace: stringOf(namespace),
-  };
+  const owner = parseRecord(holder.slice(holder.indexOf(" ")));
+  return typeof owner?.host === "string" ? (owner as unknown as Owner) : undefined;
 }
 
 let own: Owner | undefined;

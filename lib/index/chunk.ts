@@ -192,31 +192,19 @@ const BOUNDARIES = [/^[ \t]*```[ \t]*\n/gm, /\n\s*\n/g, /\n/g, /[.!?]["')\]]*\s|
 /** Cuts a long message into pieces, each repeating the end of the one before. */
 function cutRow(row: Said): Said[] {
   const { text } = row;
-  const points = pointCounter(text);
   const ends = findCuts(text);
+  // in code points, as SQL counts them
+  let [counted, points] = [0, 0];
   return ends.flatMap((end, i) => {
     const start = i === 0 ? 0 : overlapStart(text, ends[i - 1] as number);
     const piece = text.slice(start, end);
-    const from = start + piece.length - piece.trimStart().length;
     const said = piece.trim();
-    const part = { from: points(from), to: points(from + said.length) };
-    return said === "" ? [] : [{ ...row, text: said, part }];
+    if (said === "") return [];
+    const from = start + piece.length - piece.trimStart().length;
+    points += [...text.slice(counted, from)].length;
+    counted = from;
+    return { ...row, text: said, part: { from: points, to: points + [...said].length } };
   });
-}
-
-/** Makes a function that returns how many code points lie before a position of a text. */
-function pointCounter(text: string): (position: number) => number {
-  if (!/[\ud800-\udbff]/.test(text)) return (position) => position;
-  const halves = Array.from(text.matchAll(/[\ud800-\udbff](?=[\udc00-\udfff])/g), ({ index }) => index);
-  return (position) => {
-    let [low, high] = [0, halves.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if ((halves[middle] as number) < position) low = middle + 1;
-      else high = middle;
-    }
-    return position - low;
-  };
 }
 
 function findCuts(text: string): number[] {

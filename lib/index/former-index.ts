@@ -18,7 +18,7 @@ import { currentExclusion, type Exclusion } from "../sessions/gate.ts";
 import { archivePlace } from "../sessions/places.ts";
 import { isOfVersion } from "../store/carry-over.ts";
 import { keepPaid, today } from "../store/paid.ts";
-import { openDatabase, type SqlDatabase } from "../store/sqlite.ts";
+import { openDatabase, type SqlDatabase, type SqlValue } from "../store/sqlite.ts";
 import { isUnused, otherIndexes, readFact, removeDatabase, type Store, writeFact } from "../store/store.ts";
 import { rowTexts } from "../transcripts/calls.ts";
 import { makeKeys } from "../transcripts/forgotten.ts";
@@ -108,7 +108,7 @@ function openFormer(path: string): SqlDatabase | undefined {
 }
 
 /** Returns whether there is an earlier index that cannot be read here: damaged, or of a release before. */
-export function unreadFormerIndex({ former }: Pick<Paths, "former">): boolean {
+export function unreadFormerIndex({ former }: Paths): boolean {
   if (!hasContent(former)) return false;
   const db = openFormer(former);
   db?.close();
@@ -135,51 +135,32 @@ export function olderInstalls(paths: Pick<Paths, "expand" | "paid">): string[] {
 
 /** Copies vectors and topics, by the hash of their words, with the sessions of the chunks that have them. */
 function takePaid(from: SqlDatabase, { db }: Store): void {
-  const vectors = from.prepare(
-    `SELECT content_hash, model, dimensions, embedding FROM (
-       SELECT content_hash, embedder, embedding FROM chunks WHERE embedder IS NOT NULL
-       UNION SELECT content_hash, embedder, embedding FROM vector_cache)
-     JOIN embedders ON embedders.id = embedder`,
-  );
-  const topics = from.prepare("SELECT content_hash, topics, model FROM topic_cache");
-  const isEmpty = [vectors, topics].every((rows) => rows.get() === undefined);
-  if (isEmpty) return;
+  const vectors = `SELECT content_hash, model, dimensions, embedding FROM (
+     SELECT content_hash, embedder, embedding FROM chunks WHERE embedder IS NOT NULL
+     UNION SELECT content_hash, embedder, embedding FROM vector_cache)
+   JOIN embedders ON embedders.id = embedder`;
+  const topics = "SELECT content_hash, topics, model FROM topic_cache";
+  if ((from.get(vectors) ?? from.get(topics)) === undefined) return;
   keepPaid(db, db.path);
+  const copy = (rows: string, into: string, ...more: SqlValue[]) => {
+    for (const row of from.iterate(rows)) {
+      const values = [...Object.values(row), ...more];
+      db.run(`INSERT OR IGNORE INTO ${into} VALUES (${values.map(() => "?").join(", ")})`, ...values);
+    }
+  };
   db.transaction(() => {
-    for (const { model = null, dimensions = null } of from.all("SELECT * FROM embedders"))
-      db.run("INSERT OR IGNORE INTO embedders (model, dimensions) VALUES (?, ?)", model, dimensions);
-    for (const {
-      content_hash = null,
-      model = null,
-      dimensions = null,
-      embedding = null,
-    } of vectors.iterate())
-      db.run(
-        "INSERT OR IGNORE INTO paid.vectors VALUES (?, ?, ?, ?, ?)",
-        content_hash,
-        model,
-        dimensions,
-        embedding,
-        today(),
-      );
-    for (const row of topics.iterate())
-      db.run(
-        "INSERT OR IGNORE INTO paid.topics VALUES (?, ?, ?, ?)",
-        row.content_hash ?? null,
-        row.topics ?? null,
-        row.model ?? null,
-        today(),
-      );
-    const holders = from.prepare(
-      "SELECT DISTINCT c.content_hash, s.id FROM chunks c JOIN sessions s ON s.number = c.session",
-    );
-    for (const { content_hash = null, id } of holders.iterate())
+    copy("SELECT model, dimensions FROM embedders", "embedders (model, dimensions)");
+    copy(vectors, "paid.vectors", today());
+    copy(topics, "paid.topics", today());
+    const holders =
+      "SELECT DISTINCT c.content_hash, s.id FROM chunks c JOIN sessions s ON s.number = c.session";
+    for (const { content_hash = null, id } of from.iterate(holders))
       db.run("INSERT OR IGNORE INTO paid.holders VALUES (?, ?)", content_hash, hostId(String(id)));
   });
 }
 
 /** Writes the copies of sessions whose transcript is gone, redacted and without what is excluded now. */
-function takeSessions(from: SqlDatabase, { paths, settings }: Omit<Taking, "dryRun">): void {
+function takeSessions(from: SqlDatabase, { paths, settings }: Taking): void {
   const rules = currentExclusion({ paths, settings });
   const { redact, exclude } = settings;
   const note = { rules: rulesVersion({ redact, exclude }), modified: "", size: 0 };

@@ -65,7 +65,7 @@ export function noteRules(store: Store, { redact }: StoringRules): void {
 }
 
 /** Returns whether the rows were stored under exactly these rules, so that none of them has anything left to redact. */
-export function isRedactedBy(store: Pick<Store, "db">, { redact }: Pick<StoringRules, "redact">): boolean {
+export function isRedactedBy(store: Pick<Store, "db">, { redact }: StoringRules): boolean {
   return readFact(store, REDACTION_FACT) === redactionVersion(redact);
 }
 
@@ -190,7 +190,7 @@ function isHeldWhole({ db }: Store, { file, id }: { file: string; id?: string | 
 export function findChanged(
   store: Store,
   sessions: readonly Session[],
-  { exclude }: Pick<Settings, "exclude">,
+  { exclude }: Settings,
 ): readonly Session[] {
   if (!isFilteredBy(store, exclude)) return sessions;
   const read = filesAsRead(store);
