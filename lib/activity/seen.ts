@@ -69,7 +69,7 @@ function holdsAny(file: string, keys: readonly number[]): boolean {
   const db = openDatabase(file, { create: false });
   try {
     const find = "SELECT 1 FROM error_lines WHERE key IN (SELECT value FROM json_each(?)) LIMIT 1";
-    return isOfVersion(db, INDEX_VERSION) && db.prepare(find).get(JSON.stringify(keys)) !== undefined;
+    return isOfVersion(db, INDEX_VERSION) && db.get(find, JSON.stringify(keys)) !== undefined;
   } finally {
     db.close();
   }
@@ -136,17 +136,18 @@ async function newlySeen(
 
 /** Reads the keys of the errors that a session was informed about. */
 function saidTo({ db }: Store, viewer: string): Set<number> {
-  const rows = db.prepare("SELECT key FROM seen_before WHERE viewer = ?").all(viewer);
+  const rows = db.all("SELECT key FROM seen_before WHERE viewer = ?", viewer);
   return new Set(rows.map(({ key }) => Number(key)));
 }
 
+const INSERT_SEEN = "INSERT OR IGNORE INTO seen_before (viewer, key, at) VALUES (?, ?, ?)";
+
 /** Records what a session is informed about; returns false if another hook has done so at the same moment. */
 function claim({ db }: Store, viewer: string, keys: readonly number[], now: Date): boolean {
-  const insert = db.prepare("INSERT OR IGNORE INTO seen_before (viewer, key, at) VALUES (?, ?, ?)");
   const before = new Date(now.getTime() - REMEMBERED_DAYS * DAY_MS).toISOString();
   return db.transaction(() => {
-    db.prepare("DELETE FROM seen_before WHERE at < ?").run(before);
-    return keys.filter((key) => insert.run(viewer, key, now.toISOString()).changes === 1).length > 0;
+    db.run("DELETE FROM seen_before WHERE at < ?", before);
+    return keys.filter((key) => db.run(INSERT_SEEN, viewer, key, now.toISOString()).changes === 1).length > 0;
   });
 }
 
@@ -161,8 +162,8 @@ export async function forgetTold(
   const viewers = Array.from(forgetting.ids).flatMap((id) => [id, id.replace(/^agent-/, "")]);
   const those = "FROM seen_before WHERE viewer IN (SELECT value FROM json_each(?))";
   const told = withExistingState(paths, ({ db }) => {
-    const row = db.prepare(`SELECT count(*) AS n ${those}`).get(JSON.stringify(viewers));
-    if (!dryRun) db.prepare(`DELETE ${those}`).run(JSON.stringify(viewers));
+    const row = db.get(`SELECT count(*) AS n ${those}`, JSON.stringify(viewers));
+    if (!dryRun) db.run(`DELETE ${those}`, JSON.stringify(viewers));
     return Number(row?.n);
   });
   return { cursors: told ?? 0 };
@@ -171,8 +172,6 @@ export async function forgetTold(
 /** Counts how often a session was informed within the last day. */
 export function countSeen({ db }: Store, now: Date): number {
   const since = new Date(now.getTime() - DAY_MS).toISOString();
-  const row = db
-    .prepare("SELECT count(DISTINCT viewer || at) AS n FROM seen_before WHERE at >= ?")
-    .get(since);
+  const row = db.get("SELECT count(DISTINCT viewer || at) AS n FROM seen_before WHERE at >= ?", since);
   return Number(row?.n);
 }

@@ -70,12 +70,12 @@ export function matchDeeds(
   scope: Omit<FindScope, "cwd" | "paths">,
   best?: number,
 ): SessionDeed[] {
-  const rows = store.db
-    .prepare(
-      `SELECT ${ROW_COLUMNS} FROM deeds_fts JOIN rows r ON r.id = deeds_fts.rowid WHERE deeds_fts MATCH ?
+  const rows = store.db.all(
+    `SELECT ${ROW_COLUMNS} FROM deeds_fts JOIN rows r ON r.id = deeds_fts.rowid WHERE deeds_fts MATCH ?
        ORDER BY ${best === undefined ? "r.at DESC" : "bm25(deeds_fts)"} LIMIT ?`,
-    )
-    .all(match, best ?? DEEDS_MAX);
+    match,
+    best ?? DEEDS_MAX,
+  );
   return withSessions(store, rows.map(toDone), scope).map(([deed, session]) => ({ deed, session }));
 }
 
@@ -94,11 +94,12 @@ export function matchMessages(
   isWanted: (text: string) => boolean,
 ): SessionMessage[] {
   const chunks = store.db
-    .prepare(
+    .all(
       `SELECT c.id, c.session, c.timestamp AS at FROM chunks_fts f JOIN chunks c ON c.id = f.rowid
        WHERE chunks_fts MATCH ? ORDER BY c.timestamp DESC LIMIT ?`,
+      `content : ${match}`,
+      CHUNKS_MAX,
     )
-    .all(`content : ${match}`, CHUNKS_MAX)
     .map(({ id, session, at }) => ({ id: Number(id), session: Number(session), at: String(at) }));
   const wanted = withSessions(store, chunks, scope);
   const said = readSaidRows(
@@ -153,8 +154,10 @@ export function withSessions<T extends { session: number; at: string }>(
     (among?.includes(id) ?? true) && (subagents || parentId === undefined);
   const sessions = new Map(
     store.db
-      .prepare(`SELECT ${SESSION_COLUMNS} FROM sessions WHERE number IN (SELECT value FROM json_each(?))`)
-      .all(numbers)
+      .all(
+        `SELECT ${SESSION_COLUMNS} FROM sessions WHERE number IN (SELECT value FROM json_each(?))`,
+        numbers,
+      )
       .map(toIndexedSession)
       .filter(isWanted)
       .map((session) => [session.number, session]),
@@ -185,10 +188,12 @@ export function messagesWithin(
   { from, to }: { from: number; to: number },
 ): ShownRow[] {
   const ids = store.db
-    .prepare(
+    .all(
       `SELECT id FROM chunks WHERE session = ? AND first_line <= ? AND last_line >= ? ORDER BY chunk_index`,
+      session,
+      to,
+      from,
     )
-    .all(session, to, from)
     .map(({ id }) => Number(id));
   const said = readSaidRows(store, ids);
   return ids.flatMap((id) => said.get(id) ?? []).filter(({ line }) => line >= from && line <= to);

@@ -142,8 +142,7 @@ export function makeScope({ store, filter, config, cwd, isHidden }: SearchPlace)
   const ids = isOpen
     ? undefined
     : store.db
-        .prepare(`SELECT DISTINCT session_id FROM session_chunks WHERE id IN (${sql})`)
-        .all(values)
+        .all(`SELECT DISTINCT session_id FROM session_chunks WHERE id IN (${sql})`, values)
         .map(({ session_id }) => String(session_id));
   return {
     cwd,
@@ -170,13 +169,12 @@ const DAY_ROWS = 18;
 export function timeHistory(store: Store, filter: ChunkFilter): Hit[] {
   const { sql, values } = filterSelect(filter);
   const columns = SESSION_COLUMNS.split(", ").map((column) => `s.${column}`);
-  const rows = store.db
-    .prepare(
-      `SELECT ${columns.join(", ")}, min(c.first_line) AS first, max(c.last_line) AS last, max(c.timestamp) AS at
+  const rows = store.db.all(
+    `SELECT ${columns.join(", ")}, min(c.first_line) AS first, max(c.last_line) AS last, max(c.timestamp) AS at
        FROM chunks c JOIN sessions s ON s.number = c.session
        WHERE c.id IN (${sql}) GROUP BY s.number ORDER BY at DESC`,
-    )
-    .all(values);
+    values,
+  );
   return rows.map((row) => {
     const [session, from, to] = [toIndexedSession(row), Number(row.first), Number(row.last)];
     const messages = messagesWithin(store, session.number, { from, to });

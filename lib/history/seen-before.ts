@@ -146,14 +146,14 @@ export function describeSeen(seen: readonly Seen[]): { text: string; shown: numb
 function runsWith({ store, lines, sessionId, now, isHidden, isNoise, originOf }: FailureQuery): FailedRun[] {
   // rows before the last compaction are no longer in sight
   const deeds = store.db
-    .prepare(
+    .all(
       `SELECT ${ROW_COLUMNS} FROM rows r JOIN sessions s ON s.number = r.session
        WHERE r.id IN (SELECT deed FROM error_lines WHERE key IN (SELECT value FROM json_each($keys)))
          AND r.at < $until AND s.id NOT IN (SELECT owner_id FROM copies WHERE session_id = $sessionId)
          AND NOT (s.id = $sessionId AND r.line > coalesce(s.compacted_line, 0))
        ORDER BY r.at DESC LIMIT $most`,
+      { keys: JSON.stringify([...lines.keys()]), until: now.toISOString(), sessionId, most: RUNS_MAX },
     )
-    .all({ keys: JSON.stringify([...lines.keys()]), until: now.toISOString(), sessionId, most: RUNS_MAX })
     .map(toDone);
   return withSessions(store, deeds, {}).flatMap(([deed, session]) => {
     if (isHidden(session)) return [];
@@ -171,14 +171,18 @@ function keysIn({ result, outcome }: Done): number[] {
 
 /** Returns a test for lines that runs that went well, by their own exit code, printed too. */
 function noiseIn({ db }: Store, until: string): (key: number) => boolean {
-  const find = db.prepare(
-    `SELECT r.input, r.target FROM error_lines e JOIN rows r ON r.id = e.deed
-     WHERE e.key = ? AND r.outcome = 'done' AND r.at < ? LIMIT ?`,
-  );
   const known = new Map<number, boolean>();
   return (key) => {
     if (!known.has(key)) {
-      const runs = find.all(key, until, RUNS_MAX).map(({ input, target }) => String(input || target));
+      const runs = db
+        .all(
+          `SELECT r.input, r.target FROM error_lines e JOIN rows r ON r.id = e.deed
+     WHERE e.key = ? AND r.outcome = 'done' AND r.at < ? LIMIT ?`,
+          key,
+          until,
+          RUNS_MAX,
+        )
+        .map(({ input, target }) => String(input || target));
       known.set(key, runs.some(hasOwnCode));
     }
     return known.get(key) === true;

@@ -133,7 +133,7 @@ export async function searchAsText(
 ): Promise<PrintedAnswer> {
   const started = performance.now();
   return await withFreshIndex(resources, async ({ store, config, behind }) => {
-    const hasIndexed = Number(store.db.prepare("SELECT total_changes() AS n").get()?.n ?? 0) > 0;
+    const hasIndexed = Number(store.db.get("SELECT total_changes() AS n")?.n ?? 0) > 0;
     const { lines, results, semantic, blame } = await answer(store, request, { ...resources, config });
     logSearch(store, { tookMs: performance.now() - started, results: results.length });
     const text = lines.map(plainText).join("\n");
@@ -147,9 +147,11 @@ function logSearch(store: Store, { tookMs, results }: { tookMs: number; results:
   try {
     // an index run holds the lock for up to half a second: the answer does not wait for its own note
     store.db.exec("PRAGMA busy_timeout = 0");
-    store.db
-      .prepare("INSERT INTO searches (at, took_ms, results) VALUES ($at, $tookMs, $results)")
-      .run({ at: new Date().toISOString(), tookMs, results });
+    store.db.run("INSERT INTO searches (at, took_ms, results) VALUES ($at, $tookMs, $results)", {
+      at: new Date().toISOString(),
+      tookMs,
+      results,
+    });
   } catch {
     // one number less for the average
   } finally {
@@ -159,7 +161,7 @@ function logSearch(store: Store, { tookMs, results }: { tookMs: number; results:
 
 /** Returns how much the index holds of own sessions. */
 function readIndexSize(store: Store): { sessions: number; chunks: number; vectors: number } {
-  const count = (sql: string) => Number(store.db.prepare(sql).get()?.n ?? 0);
+  const count = (sql: string) => Number(store.db.get(sql)?.n ?? 0);
   return {
     sessions: count("SELECT count(*) AS n FROM own_sessions"),
     chunks: count(`SELECT coalesce(sum(chunk_count), 0) AS n FROM index_state WHERE ${IS_OWN}`),
@@ -200,13 +202,13 @@ export async function sessionTopics(
 ): Promise<{ topics: { topic: string; chunks: number; sessions: number }[]; lines: Line[] }> {
   return await withFreshIndex(resources, async ({ store }) => {
     const topics = store.db
-      .prepare(
+      .all(
         `SELECT value AS topic, count(*) AS chunks, count(DISTINCT session_id) AS sessions
          FROM session_chunks, json_each(topic_tags)
          WHERE session_id IN (SELECT id FROM own_sessions WHERE $subagents OR parent_id IS NULL)
          GROUP BY value HAVING count(*) >= $passages ORDER BY chunks DESC, topic`,
+        { passages: TOPIC_PASSAGES_MIN, subagents: resources.subagents ? 1 : 0 },
       )
-      .all({ passages: TOPIC_PASSAGES_MIN, subagents: resources.subagents ? 1 : 0 })
       .map(({ topic, chunks, sessions }) => ({
         topic: String(topic),
         chunks: Number(chunks),
@@ -338,10 +340,9 @@ async function timesAsked({
 /** Returns the projects of a store and the directories of its sessions. */
 function projectPaths(store: Store): string[] {
   return store.db
-    .prepare(
+    .all(
       "SELECT project AS path FROM sessions WHERE project IS NOT NULL UNION SELECT cwd FROM sessions WHERE cwd IS NOT NULL",
     )
-    .all()
     .map(({ path }) => String(path));
 }
 

@@ -87,7 +87,7 @@ export function openSpendLedger(
           if (calls !== undefined) refuseOverCalls(call, calls, spent.calls);
           else refuseOverCap(call, { estimate, cap, spent: spent.usd, purse: purse ?? "llm" });
           const row = [id, at, day, feature, model, tokens.input, tokens.output, estimate.usd, counted];
-          store.db.prepare("INSERT INTO spend VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)").run(...row);
+          store.db.run("INSERT INTO spend VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", ...row);
         }),
       );
       return reserved(call, id, { home, prices: llm?.prices });
@@ -104,7 +104,7 @@ function reserved(
   const record = ({ input, output }: Tokens, usd: number) => {
     try {
       const update = "UPDATE spend SET input_tokens = ?, output_tokens = ?, usd = ? WHERE id = ?";
-      withSpend(home, ({ db }) => db.prepare(update).run(input, output, usd, id));
+      withSpend(home, ({ db }) => db.run(update, input, output, usd, id));
     } catch {
       // a full disk must not lose an answer that is paid: the call stays counted at its estimate
     }
@@ -183,8 +183,9 @@ function refuseOverCalls({ model, feature }: PlannedCall, cap: number, calls: nu
 /** Returns what was spent on a day, by one purse if one is named. */
 function readDay({ db }: Store, day: string, purse?: string): Spent {
   const sums = "COUNT(*) AS calls, TOTAL(usd) AS usd, TOTAL(input_tokens) AS i, TOTAL(output_tokens) AS o";
-  const query = db.prepare(`SELECT ${sums} FROM spend WHERE day = ? AND purse = COALESCE(?, purse)`);
-  const { usd, calls, i, o } = query.get(day, purse ?? null) ?? {};
+  const { usd, calls, i, o } =
+    db.get(`SELECT ${sums} FROM spend WHERE day = ? AND purse = COALESCE(?, purse)`, day, purse ?? null) ??
+    {};
   return { usd: Number(usd), calls: Number(calls), tokens: { input: Number(i), output: Number(o) } };
 }
 

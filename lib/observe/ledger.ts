@@ -293,7 +293,7 @@ export function parseChanges(changes: Readonly<Record<string, string>>): Record<
 /** Returns the failures of a session's observer; undefined when the last attempt was fine. */
 export function readBackoff(paths: LedgerPaths, sessionId: string): Backoff | undefined {
   return withExistingState(paths, ({ db }) => {
-    const row = db.prepare("SELECT * FROM observer_backoffs WHERE session_id = ?").get(sessionId);
+    const row = db.get("SELECT * FROM observer_backoffs WHERE session_id = ?", sessionId);
     if (!row) return undefined;
     const [failures, notBefore] = [Number(row.failures), Number(row.not_before)];
     return { failures, notBefore, reason: String(row.reason) };
@@ -308,13 +308,18 @@ export function noteAttempt(
   const before = readBackoff(paths, sessionId);
   withState(paths, ({ db }) => {
     if (failure === undefined) {
-      db.prepare("DELETE FROM observer_backoffs WHERE session_id = ?").run(sessionId);
+      db.run("DELETE FROM observer_backoffs WHERE session_id = ?", sessionId);
       return;
     }
     const failures = (before?.failures ?? 0) + 1;
     const wait = Math.min(BACKOFF_MS.most, BACKOFF_MS.first * 2 ** Math.min(20, failures - 1));
-    const insert = db.prepare("INSERT OR REPLACE INTO observer_backoffs VALUES (?, ?, ?, ?)");
-    insert.run(sessionId, failures, now + wait, failure);
+    db.run(
+      "INSERT OR REPLACE INTO observer_backoffs VALUES (?, ?, ?, ?)",
+      sessionId,
+      failures,
+      now + wait,
+      failure,
+    );
   });
 }
 

@@ -96,12 +96,11 @@ export async function keepFound(
   { db }: Store,
   { since, ...options }: MemoryOptions & { since: string },
 ): Promise<void> {
-  const rows = db
-    .prepare(
-      `SELECT s.file, r.text FROM index_state i JOIN own_sessions s ON s.number = i.session JOIN rows r ON r.session = s.number
+  const rows = db.all(
+    `SELECT s.file, r.text FROM index_state i JOIN own_sessions s ON s.number = i.session JOIN rows r ON r.session = s.number
        WHERE i.last_indexed >= ? AND r.who = 'user' AND r.tool IS NULL AND s.parent_id IS NULL`,
-    )
-    .all(since);
+    since,
+  );
   // rows may have lost what they were marked for
   const marked = new Set(readStanding(options.paths).marks.map(({ file }) => file));
   const telling = rows.filter(

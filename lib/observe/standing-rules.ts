@@ -62,7 +62,7 @@ type End = Pick<StandingMark, "sessionId" | "line" | "words" | "at">;
 /** Reads the marks and ends that are stored. */
 export function readStanding(paths: Pick<PathsWithRules, "state">): { marks: StandingMark[]; ends: End[] } {
   const read = ({ db }: Store) => {
-    const rows = <Row>(sql: string) => db.prepare(sql).all() as unknown as Row[];
+    const rows = <Row>(sql: string) => db.all(sql) as unknown as Row[];
     return { marks: rows<StandingMark>(`${MARKS} WHERE kind <> 'repeat'`), ends: rows<End>(ENDS) };
   };
   return withExistingState(paths, read) ?? { marks: [], ends: [] };
@@ -250,7 +250,7 @@ export function replaceMarks(
 ): void {
   const replace = (state: Store) =>
     state.db.transaction(() => {
-      state.db.prepare("DELETE FROM standing_marks WHERE agent = ? AND session_id = ?").run(agent, id);
+      state.db.run("DELETE FROM standing_marks WHERE agent = ? AND session_id = ?", agent, id);
       for (const mark of marks) insertMark(state, mark);
     });
   if (marks.length > 0) withState(paths, replace);
@@ -264,7 +264,8 @@ export function addMark(paths: PathsWithRules, mark: StandingMark): void {
 
 function insertMark({ db }: Store, mark: StandingMark): void {
   const { agent, sessionId, id, line, at, project, cwd, file, words, by, kind, names } = mark;
-  db.prepare("INSERT OR REPLACE INTO standing_marks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)").run(
+  db.run(
+    "INSERT OR REPLACE INTO standing_marks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     ...[agent, sessionId, id, line, at, project, cwd, file, words, by, kind, names],
   );
 }
@@ -275,7 +276,7 @@ export function endRule(
   { mark: { sessionId, line, words }, at }: { mark: StandingMark; at: string },
 ): void {
   withState(paths, ({ db }) => {
-    db.prepare("INSERT OR REPLACE INTO standing_ends VALUES (?, ?, ?, ?)").run(sessionId, line, words, at);
+    db.run("INSERT OR REPLACE INTO standing_ends VALUES (?, ?, ?, ?)", sessionId, line, words, at);
   });
 }
 
@@ -286,11 +287,16 @@ export function forgetStanding(forgetting: Forgetting, { paths, dryRun }: Forget
       isForgotten(forgetting, textOf(row.session_id) ?? "", [textOf(row.words) ?? ""], Number(row.line));
     let found = 0;
     for (const table of ["standing_marks", "standing_ends"] as const) {
-      const rows = db.prepare(`SELECT session_id, line, words FROM ${table}`).all().filter(isGone);
+      const rows = db.all(`SELECT session_id, line, words FROM ${table}`).filter(isGone);
       found += rows.length;
-      const remove = db.prepare(`DELETE FROM ${table} WHERE session_id = ? AND line = ? AND words = ?`);
       if (!dryRun)
-        for (const { session_id = "", line = 0, words = "" } of rows) remove.run(session_id, line, words);
+        for (const { session_id = "", line = 0, words = "" } of rows)
+          db.run(
+            `DELETE FROM ${table} WHERE session_id = ? AND line = ? AND words = ?`,
+            session_id,
+            line,
+            words,
+          );
     }
     return found;
   };

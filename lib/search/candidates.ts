@@ -72,21 +72,21 @@ export function matchingChunks(
 ): number[] {
   // Filtering every match of a common word costs a lookup each; filtering the best of them is mostly enough.
   const best = store.db
-    .prepare(
+    .all(
       "SELECT rowid AS id FROM chunks_fts WHERE chunks_fts MATCH $match ORDER BY bm25(chunks_fts) LIMIT $limit",
+      { match, limit: limit * OVERFETCH },
     )
-    .all({ match, limit: limit * OVERFETCH })
     .map((row) => Number(row.id));
   const kept = keepMatching(store, best, filter);
   if (kept.length >= limit || best.length < limit * OVERFETCH) return kept.slice(0, limit);
   const { where, values } = toWhere(filter);
   return store.db
-    .prepare(
+    .all(
       `SELECT c.id FROM chunks_fts CROSS JOIN chunks c ON c.id = chunks_fts.rowid
        CROSS JOIN sessions s ON s.number = c.session
        WHERE chunks_fts MATCH $match AND ${where} ORDER BY bm25(chunks_fts) LIMIT $limit`,
+      { ...values, match, limit },
     )
-    .all({ ...values, match, limit })
     .map((row) => Number(row.id));
 }
 
@@ -104,7 +104,7 @@ export function matchingDeeds(
 ): FoundDeed[] {
   const { where, values } = toWhere(filter);
   return store.db
-    .prepare(
+    .all(
       `SELECT c.id AS chunk, ${ROW_COLUMNS} FROM
          (SELECT rowid AS id, bm25(deeds_fts) AS score FROM deeds_fts WHERE deeds_fts MATCH $match
           ORDER BY score LIMIT $wanted) AS f
@@ -113,8 +113,8 @@ export function matchingDeeds(
        CROSS JOIN chunks c ON c.id = (SELECT id FROM chunks
          WHERE session = r.session AND first_line <= r.line ORDER BY first_line DESC, chunk_index DESC LIMIT 1)
        WHERE ${where} LIMIT $limit`,
+      { ...values, match, limit, wanted: limit * OVERFETCH },
     )
-    .all({ ...values, match, limit, wanted: limit * OVERFETCH })
     .map((row) => ({ chunk: Number(row.chunk), deed: toDone(row) }))
     .filter(({ deed }) => isTimely(deed, filter));
 }
@@ -123,9 +123,10 @@ export function matchingDeeds(
 export function keepMatching(store: Store, ids: readonly number[], filter: ChunkFilter): number[] {
   const { sql, values, isOpen } = filterSelect(filter);
   if (isOpen || ids.length === 0) return [...ids];
-  const rows = store.db
-    .prepare(`${sql} AND c.id IN (SELECT value FROM json_each($ids))`)
-    .all({ ...values, ids: JSON.stringify(ids) });
+  const rows = store.db.all(`${sql} AND c.id IN (SELECT value FROM json_each($ids))`, {
+    ...values,
+    ids: JSON.stringify(ids),
+  });
   const kept = new Set(rows.map((row) => Number(row.id)));
   return ids.filter((id) => kept.has(id));
 }
@@ -143,12 +144,11 @@ export function readChunks(store: Store, ids: readonly number[]): IndexedChunk[]
 }
 
 function selectChunks(store: Store, condition: string, values: NamedValues): IndexedChunk[] {
-  const rows = store.db
-    .prepare(
-      `SELECT ${CHUNK_COLUMNS} FROM chunks c JOIN sessions s ON s.number = c.session
+  const rows = store.db.all(
+    `SELECT ${CHUNK_COLUMNS} FROM chunks c JOIN sessions s ON s.number = c.session
        JOIN exchanges e ON e.id = c.exchange WHERE ${condition}`,
-    )
-    .all(values);
+    values,
+  );
   return rows.map((row) => toIndexedChunk(store, row));
 }
 
@@ -183,12 +183,12 @@ export function readWithNeighbours(
 /** Returns the ids of chunks and of those before and after them. */
 function idsAround(store: Store, ids: Iterable<number>): number[] {
   return store.db
-    .prepare(
+    .all(
       `SELECT DISTINCT c.id FROM json_each($ids) CROSS JOIN chunks own ON own.id = value
        CROSS JOIN chunks c ON c.session = own.session
          AND c.chunk_index BETWEEN own.chunk_index - 1 AND own.chunk_index + 1`,
+      { ids: JSON.stringify([...ids]) },
     )
-    .all({ ids: JSON.stringify([...ids]) })
     .map(({ id }) => Number(id));
 }
 
@@ -213,11 +213,11 @@ export function readExchangesBeside(
 ): IndexedChunk[][] {
   const [beside, order] = step === 1 ? [">", "ASC"] : ["<", "DESC"];
   const lines = store.db
-    .prepare(
+    .all(
       `SELECT DISTINCT e.line FROM exchanges e JOIN sessions s ON s.number = e.session
        WHERE s.id = $sessionId AND e.line ${beside} $exchangeLine ORDER BY e.line ${order} LIMIT $count`,
+      { sessionId, exchangeLine, count },
     )
-    .all({ sessionId, exchangeLine, count })
     .map(({ line }) => Number(line));
   return lines.sort((a, b) => a - b).map((line) => readExchangeChunks(store, sessionId, [line, line]));
 }
@@ -235,11 +235,11 @@ export function readChunksAfter(
 /** Returns the forks that hold a copy of a session's rows up to some time, which are indexed only once. */
 export function sessionsWithCopy(store: Store, sessionId: string, at: string): IndexedSession[] {
   const ids = store.db
-    .prepare(
+    .all(
       `SELECT session_id FROM copies WHERE owner_id = $sessionId AND $at < coalesce(
          (SELECT min(timestamp) FROM session_chunks c WHERE c.session_id = copies.session_id), '9999')`,
+      { sessionId, at },
     )
-    .all({ sessionId, at })
     .map((row) => String(row.session_id));
   return ids.length > 0 ? [...readIndexedSessions(store, ids).values()] : [];
 }

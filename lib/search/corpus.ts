@@ -17,20 +17,20 @@ export interface Corpus {
 
 /** Returns how many chunks the index holds, or own sessions in it, and how long they are, from the full text's own record. */
 export function readCorpus({ db }: Store, { own = false }: { own?: boolean | undefined }): Corpus {
-  const row = db.prepare("SELECT block FROM chunks_fts_data WHERE id = 1").get();
+  const row = db.get("SELECT block FROM chunks_fts_data WHERE id = 1");
   const [chunks = 0, ...words] = row?.block instanceof Uint8Array ? readVarints(row.block) : [];
   const averageWords = words.map((total) => (chunks > 0 ? total / chunks : 0));
   const count =
     "SELECT count(*) AS n FROM sessions s JOIN chunks c ON c.session = s.number WHERE s.owner IS NOT NULL";
-  const others = own ? Number(db.prepare(count).get()?.n) : 0;
+  const others = own ? Number(db.get(count)?.n) : 0;
   return { db, isOwn: others > 0, chunks: chunks - others, averageWords };
 }
 
 /** Returns in how many chunks a stem occurs, given a word of it. */
 export function documentFrequency(corpus: Corpus, stem: string, word: string): number {
   const { db, isOwn } = corpus;
-  if (!isOwn) return Number(db.prepare("SELECT doc FROM chunks_vocab WHERE term = ?").get(stem)?.doc ?? 0);
-  return Number(db.prepare(`SELECT count(*) AS n FROM (${said(corpus)})`).get(matchAny([word]))?.n);
+  if (!isOwn) return Number(db.get("SELECT doc FROM chunks_vocab WHERE term = ?", stem)?.doc ?? 0);
+  return Number(db.get(`SELECT count(*) AS n FROM (${said(corpus)})`, matchAny([word]))?.n);
 }
 
 /** Returns the statement for the sessions of the chunks that match, one row for each chunk. */
@@ -47,15 +47,14 @@ function done({ isOwn }: Corpus): string {
 
 /** Returns whether a tool call holds one of some words. */
 export function isInDeeds(corpus: Corpus, words: readonly string[]): boolean {
-  return corpus.db.prepare(`${done(corpus)} LIMIT 1`).get(matchAny(words)) !== undefined;
+  return corpus.db.get(`${done(corpus)} LIMIT 1`, matchAny(words)) !== undefined;
 }
 
 /** Returns whether a session holds one of some words, and one of others. */
 export function areTogether(corpus: Corpus, words: readonly string[], others: readonly string[]): boolean {
   const [one, other] = [matchAny(words), matchAny(others)];
   const having = `SELECT * FROM (${said(corpus)} UNION ${done(corpus)})`;
-  const both = corpus.db.prepare(`${having} INTERSECT ${having} LIMIT 1`);
-  return both.get(one, one, other, other) !== undefined;
+  return corpus.db.get(`${having} INTERSECT ${having} LIMIT 1`, one, one, other, other) !== undefined;
 }
 
 function matchAny(words: readonly string[]): string {
@@ -64,7 +63,7 @@ function matchAny(words: readonly string[]): string {
 
 /** Returns whether some words, parted by blanks, stand one after the other in what was said or done. */
 export function isPhraseIn(corpus: Corpus, words: string): boolean {
-  const phrase = corpus.db.prepare(`${said(corpus)} LIMIT 1`).get(matchAny([words]));
+  const phrase = corpus.db.get(`${said(corpus)} LIMIT 1`, matchAny([words]));
   return phrase !== undefined || isInDeeds(corpus, [words]);
 }
 
@@ -72,7 +71,7 @@ export function isPhraseIn(corpus: Corpus, words: string): boolean {
 export function isNamed({ db, isOwn }: Corpus, name: string): boolean {
   const called = `SELECT 1 FROM ${isOwn ? "own_sessions" : "sessions"}
     WHERE instr(lower(coalesce(project, cwd, '') || ' ' || coalesce(name, '')), ?) LIMIT 1`;
-  return db.prepare(called).get(name) !== undefined;
+  return db.get(called, name) !== undefined;
 }
 
 const PREFIX_MIN = 8;
@@ -88,40 +87,43 @@ export function readOccurrences(
   store.db.exec(
     "CREATE VIRTUAL TABLE IF NOT EXISTS temp.occurrences USING fts5vocab(main, chunks_fts, instance)",
   );
-  return store.db
-    .prepare(
-      "SELECT doc AS id, col AS column FROM temp.occurrences WHERE term = $stem AND +doc IN (SELECT value FROM json_each($ids))",
-    )
-    .all({ stem, ids }) as { id: number; column: TextColumn }[];
+  return store.db.all(
+    "SELECT doc AS id, col AS column FROM temp.occurrences WHERE term = $stem AND +doc IN (SELECT value FROM json_each($ids))",
+    { stem, ids },
+  ) as { id: number; column: TextColumn }[];
 }
 
 /** Reads some sessions of the index, by id. */
 export function readIndexedSessions(store: Store, ids: Iterable<string>): Map<string, IndexedSession> {
-  const rows = store.db
-    .prepare(`SELECT ${SESSION_COLUMNS} FROM sessions WHERE id IN (SELECT value FROM json_each($ids))`)
-    .all({ ids: JSON.stringify([...ids]) });
+  const rows = store.db.all(
+    `SELECT ${SESSION_COLUMNS} FROM sessions WHERE id IN (SELECT value FROM json_each($ids))`,
+    { ids: JSON.stringify([...ids]) },
+  );
   return new Map(rows.map(toIndexedSession).map((session) => [session.id, session]));
 }
 
 /** Returns the time of the oldest and of the newest chunk. */
 export function readCoveredTime({ db }: Store): { from: string; to: string } {
-  const span = db.prepare("SELECT min(timestamp) AS first, max(timestamp) AS last FROM chunks").get();
+  const span = db.get("SELECT min(timestamp) AS first, max(timestamp) AS last FROM chunks");
   return { from: String(span?.first ?? ""), to: String(span?.last ?? "") };
 }
 
 /** Returns whether another session in the store has the same id from its host. */
 export function hasNamesake(store: Store, id: string): boolean {
-  const find = store.db.prepare("SELECT 1 FROM sessions WHERE id > $id || '~' AND id < $id || '~g' LIMIT 1");
-  return find.get({ id }) !== undefined;
+  return (
+    store.db.get("SELECT 1 FROM sessions WHERE id > $id || '~' AND id < $id || '~g' LIMIT 1", { id }) !==
+    undefined
+  );
 }
 
 /** Returns the shortest start of an id that is unique in the store, at least eight characters after the first ones. */
 export function uniquePrefix(store: Store, id: string, first = 0): string {
   // a range of ids, so that their index answers
-  const find = store.db.prepare("SELECT 1 FROM sessions WHERE id >= $start AND id < $end LIMIT 2");
+  const sharing = "SELECT 1 FROM sessions WHERE id >= $start AND id < $end LIMIT 2";
   for (let length = first + PREFIX_MIN; length < id.length; length++) {
     const start = id.slice(0, length);
-    if (find.all({ start, end: `${start}\u{10ffff}` }).length <= 1) return start;
+    const rows = store.db.all(sharing, { start, end: `${start}\u{10ffff}` });
+    if (rows.length <= 1) return start;
   }
   return id;
 }

@@ -59,18 +59,19 @@ function nearestBits(
   const inside = filter && filterSelect(filter);
   const condition = inside ? ` AND chunk_id IN (${inside.sql})` : "";
   return store.db
-    .prepare(
+    .all(
       `SELECT chunk_id FROM session_embeddings
        WHERE embedding MATCH vec_quantize_binary($vector) AND k = $count${condition}`,
+      { ...inside?.values, vector: toBytes(vector), count },
     )
-    .all({ ...inside?.values, vector: toBytes(vector), count })
     .map((row) => Number(row.chunk_id));
 }
 
 function rescore(store: Store, vector: Float32Array, ids: readonly number[]): Nearest[] {
   return store.db
-    .prepare("SELECT id, embedding FROM chunks WHERE id IN (SELECT value FROM json_each($ids))")
-    .all({ ids: JSON.stringify(ids) })
+    .all("SELECT id, embedding FROM chunks WHERE id IN (SELECT value FROM json_each($ids))", {
+      ids: JSON.stringify(ids),
+    })
     .flatMap(({ id, embedding }) =>
       embedding instanceof Uint8Array
         ? [{ store, id: Number(id), similarity: cosine(vector, embedding) }]
@@ -81,9 +82,10 @@ function rescore(store: Store, vector: Float32Array, ids: readonly number[]): Ne
 function scan(store: Store, vector: Float32Array, { source, filter }: NearestOptions): Nearest[] {
   if (source.mode === "off") return [];
   const { sql, values } = filterSelect(filter);
-  const rows = store.db
-    .prepare(`SELECT id, embedding FROM chunks WHERE embedder = $embedder AND id IN (${sql})`)
-    .iterate({ ...values, embedder: source.embedder });
+  const rows = store.db.iterate(
+    `SELECT id, embedding FROM chunks WHERE embedder = $embedder AND id IN (${sql})`,
+    { ...values, embedder: source.embedder },
+  );
   const near: Nearest[] = [];
   for (const { id, embedding } of rows) {
     if (embedding instanceof Uint8Array)

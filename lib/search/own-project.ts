@@ -55,6 +55,6 @@ function storedNames(
 
 /** Returns the ids of the sessions in the index that pass a test. */
 export function idsWhere({ db }: Store, isWanted: (session: PlacedSession) => boolean): string[] {
-  const rows = db.prepare(`SELECT ${SESSION_COLUMNS} FROM sessions`).all().map(toIndexedSession);
+  const rows = db.all(`SELECT ${SESSION_COLUMNS} FROM sessions`).map(toIndexedSession);
   return rows.filter(isWanted).map(({ id }) => id);
 }

@@ -107,7 +107,7 @@ export function stemWords(words: Iterable<string>): Map<string, string> {
   const unique = [...new Set(words)];
   const stems = new Map(unique.map((word) => [word, word]));
   if (unique.length === 0) return stems;
-  const rows = fill(unique).prepare("SELECT term, doc FROM occurrences WHERE offset = 0").all();
+  const rows = fill(unique).all("SELECT term, doc FROM occurrences WHERE offset = 0");
   for (const { term, doc } of rows) stems.set(unique[Number(doc) - 1] as string, String(term));
   return stems;
 }
@@ -119,10 +119,10 @@ function fill(words: readonly string[]): SqlDatabase {
     scratch.exec(`PRAGMA journal_mode = OFF; ${SCHEMA}`);
   }
   const db = scratch;
-  const insert = db.prepare("INSERT INTO texts (rowid, word) VALUES (?, ?)");
   db.transaction(() => {
     db.exec("INSERT INTO texts (texts) VALUES ('delete-all')");
-    for (const [i, word] of words.entries()) insert.run(i + 1, word);
+    for (const [i, word] of words.entries())
+      db.run("INSERT INTO texts (rowid, word) VALUES (?, ?)", i + 1, word);
   });
   return db;
 }

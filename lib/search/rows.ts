@@ -65,12 +65,10 @@ export function markRewound<R extends ShownRow>(rows: readonly R[], store: Store
 
 /** Returns rows in line order, each with the number of rows left out before it. */
 export function withSkipped(rows: readonly ShownRow[], store: Store, session: number): ShownRow[] {
-  const count = store.db.prepare(
-    "SELECT count(*) AS n FROM rows WHERE session = ? AND line > ? AND line < ?",
-  );
+  const count = "SELECT count(*) AS n FROM rows WHERE session = ? AND line > ? AND line < ?";
   return rows.map((row, i) => {
     const before = rows[i - 1];
-    const skipped = before ? Number(count.get(session, before.line, row.line)?.n ?? 0) : 0;
+    const skipped = before ? Number(store.db.get(count, session, before.line, row.line)?.n ?? 0) : 0;
     return skipped > 0 ? { ...row, skipped } : row;
   });
 }
@@ -126,8 +124,7 @@ export function takenBackBefore(
   const begins = (rows: readonly ShownRow[]) => rows.filter(({ who, line }) => who === "user" && !isIn(line));
   const starts = shown.map((row) => begins(around).findLast(({ line }) => line <= row.line)?.line);
   const asked = store.db
-    .prepare("SELECT line FROM rows WHERE session = ? AND who = 'user' ORDER BY line")
-    .all(session.number)
+    .all("SELECT line FROM rows WHERE session = ? AND who = 'user' ORDER BY line", session.number)
     .map(({ line }) => Number(line))
     .filter((line) => !isIn(line));
   return spans.filter(([from, to]) => {

@@ -87,9 +87,7 @@ function readOwner(file: string): Told | undefined {
 }
 
 function readRows(db: SqlDatabase): Known {
-  const rows = db
-    .prepare("SELECT name, agent, id, parent, source, changed, owner, machine FROM copies")
-    .all();
+  const rows = db.all("SELECT name, agent, id, parent, source, changed, owner, machine FROM copies");
   const toTold = ({ agent, id, parent, source, changed, owner, machine }: SqlRow): Told => ({
     ...{ agent: String(agent), id: String(id), parentId: textOf(parent), from: textOf(source) },
     ...{ changed: numberOf(changed), owner: textOf(owner), machine: textOf(machine) },
@@ -122,12 +120,7 @@ export type SourceStates = ReadonlyMap<number, string>;
 /** Returns in what state each file of a host's was read last. */
 export function sourceStates(paths: Place): SourceStates {
   const read = (db: SqlDatabase) =>
-    new Map(
-      db
-        .prepare("SELECT place, state FROM sources")
-        .all()
-        .map((row) => [Number(row.place), String(row.state)]),
-    );
+    new Map(db.all("SELECT place, state FROM sources").map((row) => [Number(row.place), String(row.state)]));
   return readTable(paths, read) ?? new Map();
 }
 
@@ -161,15 +154,14 @@ export function keepCopyList(
     if (missing.length + states.size === 0) return undefined;
     withTable(paths, { create: true }, (db) => {
       db.exec(SCHEMA);
-      const put = db.prepare("INSERT OR REPLACE INTO copies VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
-      const putState = db.prepare("INSERT OR REPLACE INTO sources VALUES (?, ?)");
       db.transaction(() => {
         for (const [name, { agent, id, parentId, from, changed, owner, machine }] of missing)
-          put.run(
+          db.run(
+            "INSERT OR REPLACE INTO copies VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             ...[name, agent, id],
             ...[parentId, from, changed, owner, machine].map((value) => value ?? null),
           );
-        for (const entry of states) putState.run(...entry);
+        for (const entry of states) db.run("INSERT OR REPLACE INTO sources VALUES (?, ?)", ...entry);
       });
     });
     return undefined;

@@ -25,7 +25,7 @@ export function mayShowShared(paths: Pick<Paths, "state" | "copies">, now: Date 
   if (!hasPulled(paths)) return false;
   try {
     const row = withExistingState(paths, ({ db }) =>
-      db.prepare("SELECT value FROM share_facts WHERE name = 'pulled_at'").get(),
+      db.get("SELECT value FROM share_facts WHERE name = 'pulled_at'"),
     );
     return now.getTime() - Date.parse(String(row?.value)) < LEASE_DAYS * DAY_MS;
   } catch (error) {

@@ -304,23 +304,32 @@ function newRecord({ agent, id, file }: SessionIdentity): SessionRecord {
 }
 
 function find({ db }: Store, { agent, id }: SessionKey): SessionRecord | undefined {
-  const row = db.prepare("SELECT * FROM sessions WHERE agent = ? AND id = ?").get(agent, id);
+  const row = db.get("SELECT * FROM sessions WHERE agent = ? AND id = ?", agent, id);
   return row && toRecord(row);
 }
 
 function allRecords({ db }: Store): SessionRecord[] {
-  return db.prepare("SELECT * FROM sessions").all().map(toRecord);
+  return db.all("SELECT * FROM sessions").map(toRecord);
 }
 
 function writeRecords({ db }: Store, records: readonly SessionRecord[], paths: PathsWithRules): void {
   if (records.length === 0 || db.readOnly !== undefined) return;
-  const insert = db.prepare("INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
   const json = (value: object | undefined) => (value ? JSON.stringify(value) : null);
   db.transaction(() => {
     // Asked under the lock: whoever forgets something writes config.json first, then takes it out of here.
     if (!isExclusionCurrent(paths)) return;
     for (const { agent, id, file, title, titleState, meta, metaState, indexedTo } of records)
-      insert.run(agent, id, file, title ?? null, titleState, json(meta), metaState, json(indexedTo));
+      db.run(
+        "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        agent,
+        id,
+        file,
+        title ?? null,
+        titleState,
+        json(meta),
+        metaState,
+        json(indexedTo),
+      );
   });
 }
 
@@ -360,9 +369,9 @@ export async function forgetMetas(
     await withLock(`${file}.lock`, WRITER_WAIT_MS, () => void forgetFiles([file], { paths, dryRun }));
   }
   withExistingState(paths, (store) => {
-    const drop = store.db.prepare("DELETE FROM sessions WHERE agent = ? AND id = ?");
     for (const record of allRecords(store))
-      if (isForgotten(forgetting, record.id, textsIn(record))) drop.run(record.agent, record.id);
+      if (isForgotten(forgetting, record.id, textsIn(record)))
+        store.db.run("DELETE FROM sessions WHERE agent = ? AND id = ?", record.agent, record.id);
   });
   return found;
 }
