@@ -41,7 +41,7 @@ export function isTerminal(descriptor = STDOUT): boolean {
   }
 }
 
-/** What shows how far work is. */
+/** A display of how far work is. */
 export interface Progress {
   update: (done: number, total: number) => void;
   end: () => void;
