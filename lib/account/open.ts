@@ -1,10 +1,9 @@
 /** Tells what is open: commands that fail, and requests that no later deed does and no later word of the user ends. */
 
 import { oneLine } from "../base/text.ts";
-import { commandsIn, findProgram, shellParts } from "../history/commands.ts";
-import { commandOrTarget } from "../history/endings.ts";
 import type { Row } from "../hosts/session.ts";
 import { contentWords } from "../language/words.ts";
+import { commandOrTarget, commandsIn, findProgram, shellParts } from "../transcripts/command-lines.ts";
 import { findCommits, judgeCommand } from "../transcripts/outcome.ts";
 
 /** A request as something noted it. */

@@ -6,13 +6,14 @@ import { isChange, onlyChanges } from "../hosts/tool-call.ts";
 import type { Stored } from "../index/stored-rows.ts";
 import {
   commandKey,
+  commandOrTarget,
   commandsIn,
   findProgram,
   isLooking,
   RUNS_NEXT,
   shellParts,
   shellWords,
-} from "./commands.ts";
+} from "../transcripts/command-lines.ts";
 
 /** The run that passed without the error, and the steps before it. */
 export interface Ending {
@@ -167,11 +168,6 @@ function isToSameEnd(failed: string, run: string): boolean {
 function splitLine(line: string): string[] {
   const words = (commandsIn(line).at(-1) ?? "").split(" ");
   return [...new Set(words.filter((word) => /^[\w./@]/.test(word)))];
-}
-
-/** Returns the command line of a deed, or its target if it ran none. */
-export function commandOrTarget({ input, target }: Done): string {
-  return input || target;
 }
 
 /** Returns the name of a file, by its path on any system. */

@@ -7,8 +7,8 @@ import { readDone } from "../index/stored-rows.ts";
 import type { Hit } from "../search/hit.ts";
 import type { ShownRow } from "../search/rows.ts";
 import type { Store } from "../store/store.ts";
-import { commandKey, isLooking } from "./commands.ts";
-import { changeAround, commandOrTarget, findEnding, rankSteps, stepsBetween } from "./endings.ts";
+import { commandKey, commandOrTarget, isLooking } from "../transcripts/command-lines.ts";
+import { changeAround, findEnding, rankSteps, stepsBetween } from "./endings.ts";
 import {
   deedRow,
   doneHit,

@@ -11,8 +11,7 @@ import type { ShownRow } from "../search/rows.ts";
 import { WINDOWS_PATH } from "../search/search-filters.ts";
 import { projectDirectories, realDirectory } from "../sessions/project.ts";
 import type { Store } from "../store/store.ts";
-import { isLooking, shellParts, shellWords } from "./commands.ts";
-import { commandOrTarget } from "./endings.ts";
+import { commandOrTarget, isLooking, shellParts, shellWords } from "../transcripts/command-lines.ts";
 import {
   deedRow,
   doneHit,

@@ -27,11 +27,11 @@ import {
 import { markRewound, rowParts, type ShownRow, withHolding } from "../search/rows.ts";
 import type { SearchFilters } from "../search/search-filters.ts";
 import type { Store } from "../store/store.ts";
+import { commandOrTarget } from "../transcripts/command-lines.ts";
 import { findCommits } from "../transcripts/outcome.ts";
 import { tally } from "../transcripts/tally.ts";
 import { withAftermath } from "./aftermath.ts";
 import { commandHistory } from "./commands.ts";
-import { commandOrTarget } from "./endings.ts";
 import { errorHistory } from "./errors.ts";
 import { fileHistory } from "./file-history.ts";
 import { deedRow, doneHit, type FindScope, messagesWithin } from "./finds.ts";

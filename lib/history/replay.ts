@@ -8,9 +8,9 @@ import { baseName } from "../base/text.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import type { Done, Entry, ToolAction, ToolCall } from "../hosts/session.ts";
 import { toRows } from "../transcripts/calls.ts";
+import { shellWords } from "../transcripts/command-lines.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import { readEntries } from "../transcripts/transcript.ts";
-import { shellWords } from "./commands.ts";
 import { isSameFile, type Touched } from "./file-history.ts";
 
 /** Something that a session did to the file, by which a line may have come into it. */

@@ -9,10 +9,15 @@ import { isChange } from "../hosts/tool-call.ts";
 import type { IndexedSession } from "../index/index-state.ts";
 import { ROW_COLUMNS, readDone, type Stored, toDone } from "../index/stored-rows.ts";
 import type { Store } from "../store/store.ts";
-import { commandKey, findProgram, shellParts, shellWords } from "./commands.ts";
+import {
+  commandKey,
+  commandOrTarget,
+  findProgram,
+  shellParts,
+  shellWords,
+} from "../transcripts/command-lines.ts";
 import {
   changeAround,
-  commandOrTarget,
   cutEssence,
   type Ending,
   failingPart,

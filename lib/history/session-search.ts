@@ -473,7 +473,7 @@ async function printed(
     const [{ commandToGoOn }, { sessionAt }, { isLook }] = await Promise.all([
       import("../sessions/listing.ts"),
       import("../sessions/sessions.ts"),
-      import("./commands.ts"),
+      import("../transcripts/command-lines.ts"),
     ]);
     const resumeOf = (hit: Hit) => {
       const isLost = sharedBy(hit.session) || readLoss(hit).isGone;

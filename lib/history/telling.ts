@@ -4,7 +4,7 @@
  */
 
 import { isAbsolute, resolve } from "node:path";
-import { shellParts, shellWords } from "./commands.ts";
+import { shellParts, shellWords } from "../transcripts/command-lines.ts";
 
 /** The place of a deed, as seen by the asking session. */
 export interface Origin {

@@ -6,7 +6,6 @@
 import { decisionsIn, rulesIn } from "../account/decided.ts";
 import { errorLines } from "../base/error-lines.ts";
 import { listed, truncate } from "../base/text.ts";
-import { commandKey } from "../history/commands.ts";
 import type { Done, Row, Said } from "../hosts/session.ts";
 import { isChange } from "../hosts/tool-call.ts";
 import {
@@ -18,6 +17,7 @@ import {
   sentences,
   spokenText,
 } from "../language/speech.ts";
+import { commandKey } from "../transcripts/command-lines.ts";
 import { exchangesIn } from "../transcripts/exchanges.ts";
 import { findCommits, judgeCommand } from "../transcripts/outcome.ts";
 import {
