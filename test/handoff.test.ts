@@ -23,40 +23,6 @@ function work(sessionId = ID): Row[] {
   );
 }
 
-test("a page stays within its characters: the oldest notes give way, the last exchange stays", async () => {
-  const many = Array.from({ length: 60 }, (_, i) => [
-    claudeUser({ sessionId: ID, text: `Request ${i}: please rename the helper number ${i} everywhere` }),
-    claudeAssistant({
-      sessionId: ID,
-      text: `Renamed helper ${i}. ${"It is used in many places. ".repeat(20)}`,
-    }),
-  ]).flat(2);
-  writeClaude(home, { id: ID, rows: chain(many) });
-  for (const chars of [1000, 2000, 6000]) {
-    const page = await home.ok("handoff", ID, "--max-chars", String(chars));
-    expect([...page].length).toBeLessThanOrEqual(chars + 1);
-    expect(page).toContain('- L119 User: "Request 59: please rename the helper number 59 everywhere"');
-  }
-  expect(await home.ok("handoff", ID)).toContain(
-    '## Asked\n- L1 "Request 0: please rename the helper number 0 everywhere"\n- … 47 more\n- L97 ',
-  );
-});
-
-test("a request that the last exchange has no room for stands among what was asked", async () => {
-  const asked = ["Set up the suite.", "Review the suite with a second reader.", "delegate it then", "go on"];
-  const answer = (at: number) =>
-    `Answer ${at}. ${"A long answer says what was found and where. ".repeat(50)}`;
-  const rows = asked.flatMap((text, at) => [
-    claudeUser({ sessionId: ID, text }),
-    claudeAssistant({ sessionId: ID, text: at === 2 ? "Done." : answer(at) }),
-  ]);
-  writeClaude(home, { id: ID, rows: chain(rows.flat()) });
-  for (const chars of ["2000", "4000", "6000"]) {
-    const page = await home.ok("handoff", ID, "--max-chars", chars);
-    expect(page.match(/Review the suite with a second reader/g)).toHaveLength(1);
-  }
-});
-
 test("the line that starts an agent starts none where the session is unknown", async () => {
   writeClaude(home, { id: ID, rows: work() });
   const { start } = await home.json("handoff", ID);

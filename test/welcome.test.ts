@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { openStore } from "../lib/store/store.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { homePerTest, write, writeClaude, writeMeta } from "./support/home.ts";
-import { layHost } from "./support/hosts.ts";
 import { secondsAgo, uuidFrom } from "./support/rows.ts";
 
 const home = homePerTest();
@@ -77,12 +76,4 @@ test("takes no session for newer than the moment it is read: not the last, not i
     .get();
   store.close();
   expect(Object.values(times ?? {}).filter((time) => String(time) > new Date().toISOString())).toEqual([]);
-});
-
-test("names a session of a host's database, whose transcript is our copy", async () => {
-  layHost(home, "opencode", "zebra", { cwd: home.project, at: secondsAgo(86_400) });
-  await home.ok("session-reader", "--list");
-  const cwd = home.project;
-  const begun = { session_id: ME, transcript_path: join(home.root, "me.jsonl"), cwd, source: "startup" };
-  expect((await home.hook("session-start", begun)).stdout).toContain("Zebra limits");
 });
