@@ -127,7 +127,7 @@ test("a chunk whose rows damage took harms no search", async () => {
   using home = homeWith([]);
   await home.run("embed");
   const store = openHomeStore(home);
-  store.db.exec("DELETE FROM rows");
+  store.exec("DELETE FROM rows");
   store.close();
   for (const args of [["--json"], ["--full"], ["--context", "1"], ["--by-session"]]) {
     const { stderr, exitCode } = await home.run(

@@ -58,8 +58,8 @@ describe("embedChunks()", () => {
     writeClaude(home, { id: ONE, rows: [...rows, ...call] });
     await indexHome(home, store);
     expect(await embedAll(home, store)).toMatchObject({ embedded: 0, left: 0 });
-    expect(store.db.all("SELECT chunk_id AS id FROM session_embeddings ORDER BY 1")).toEqual(
-      store.db.all("SELECT id FROM chunks ORDER BY id"),
+    expect(store.all("SELECT chunk_id AS id FROM session_embeddings ORDER BY 1")).toEqual(
+      store.all("SELECT id FROM chunks ORDER BY id"),
     );
   });
 
@@ -80,7 +80,7 @@ describe("embedChunks()", () => {
     const store = openHomeStore(home);
     writeClaude(home, { id: ONE, rows: manyTurns(3) });
     server.scriptEmbeddings(() => {
-      store.db.exec(`CREATE TRIGGER broken BEFORE UPDATE OF embedding ON chunks
+      store.exec(`CREATE TRIGGER broken BEFORE UPDATE OF embedding ON chunks
         BEGIN SELECT RAISE(ABORT, 'no vectors here'); END`);
       return { kind: "vectors" };
     });
@@ -88,7 +88,7 @@ describe("embedChunks()", () => {
     expect((await embed("--quiet")).exitCode).toBe(1);
     expect((await embed("--quiet")).exitCode).toBe(1);
     expect(server.embeddedTexts()).toHaveLength(3);
-    store.db.exec("DROP TRIGGER broken");
+    store.exec("DROP TRIGGER broken");
     expect(await home.ok("embed")).toContain("3 made (3 paid for before)");
     expect(server.embeddedTexts()).toHaveLength(3);
   });
@@ -98,7 +98,7 @@ describe("embedChunks()", () => {
     const store = openHomeStore(home);
     await indexHome(home, store);
     await embedAll(home, store);
-    const without: Store = { ...store, db: { ...store.db, vectors: { mode: "scan", why: "a test" } } };
+    const without: Store = { ...store, vectors: { mode: "scan", why: "a test" } };
     writeClaude(home, { id: ONE, rows: manyTurns(2, "other") });
     await indexHome(home, without);
     await embedAll(home, without);
@@ -108,7 +108,7 @@ describe("embedChunks()", () => {
     await embedAll(home, store);
     expect(vectorSource(store, embedding())).toMatchObject({ mode: "vec0" });
     const ids = (table: string) =>
-      store.db
+      store
         .prepare(
           `SELECT ${table} AS id FROM ${table === "id" ? "session_chunks" : "session_embeddings"} ORDER BY 1`,
         )

@@ -73,8 +73,8 @@ describe("forget", () => {
     await Promise.all(others);
     expect(holding(home, MARK)).toEqual([]);
     const store = openHomeStore(home);
-    expect(store.db.prepare("SELECT count(*) AS n FROM sessions").get()).toEqual({ n: 4 });
-    expect(store.db.prepare("PRAGMA integrity_check").get()).toEqual({ integrity_check: "ok" });
+    expect(store.prepare("SELECT count(*) AS n FROM sessions").get()).toEqual({ n: 4 });
+    expect(store.prepare("PRAGMA integrity_check").get()).toEqual({ integrity_check: "ok" });
   }, 60_000);
 
   test("ends what a run that was killed has left in the files", async () => {

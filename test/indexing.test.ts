@@ -29,7 +29,7 @@ const ONE = uuidFrom("session one");
 const TWO = uuidFrom("session two");
 
 function state(store: ReturnType<typeof openStore>, id: string) {
-  return store.db
+  return store
     .prepare(
       "SELECT status, chunk_count, skipped_lines, cursor_line, next_chunk, error FROM index_state WHERE session_id = ?",
     )
@@ -51,7 +51,7 @@ describe("indexSessions()", () => {
     const store = openHomeStore(home);
     await indexHome(home, store);
     const before = contentOf(store);
-    const changes = store.db.prepare("SELECT total_changes() AS n").get();
+    const changes = store.prepare("SELECT total_changes() AS n").get();
     const report = await indexHome(home, store);
     expect(report).toEqual({
       sessions: 0,
@@ -62,7 +62,7 @@ describe("indexSessions()", () => {
       failed: [],
       left: 0,
     });
-    expect(store.db.prepare("SELECT total_changes() AS n").get()).toEqual(changes);
+    expect(store.prepare("SELECT total_changes() AS n").get()).toEqual(changes);
     expect(contentOf(store)).toEqual(before);
   });
 
@@ -163,16 +163,14 @@ describe("indexSessions()", () => {
     writeClaude(home, { id: ONE, rows: [turn("first", "one")] });
     await indexHome(home, store);
     const before = contentOf(store);
-    store.db.exec(
-      "CREATE TRIGGER full BEFORE INSERT ON chunks BEGIN SELECT RAISE(ABORT, 'disk is full'); END",
-    );
+    store.exec("CREATE TRIGGER full BEFORE INSERT ON chunks BEGIN SELECT RAISE(ABORT, 'disk is full'); END");
     writeClaude(home, { id: TWO, rows: [turn("second", "two")] });
     await expect(indexHome(home, store)).rejects.toMatchObject({
       type: "STORAGE_ERROR",
       message: expect.stringContaining("disk is full"),
     });
     expect(contentOf(store)).toEqual(before);
-    store.db.exec("DROP TRIGGER full");
+    store.exec("DROP TRIGGER full");
     await indexHome(home, store);
     expect(chunksOf(store, TWO)).toEqual(["User: second\nAssistant: two"]);
   });
@@ -187,11 +185,11 @@ describe("indexSessions()", () => {
       ]);
       await indexSessions({ store, paths, sessions: listSessions(paths), settings: settingsWith() });
     }
-    expect(store.db.prepare("SELECT content FROM session_chunks ORDER BY 1").all()).toEqual([
+    expect(store.prepare("SELECT content FROM session_chunks ORDER BY 1").all()).toEqual([
       { content: "User: words of a\nAssistant: yes" },
       { content: "User: words of b\nAssistant: yes" },
     ]);
-    const ids = store.db
+    const ids = store
       .prepare("SELECT id FROM sessions ORDER BY id")
       .all()
       .map((row) => String(row.id));

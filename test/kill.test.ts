@@ -14,7 +14,7 @@ const DIMENSIONS = 64;
 function paidHashes(home: TemporaryHome): Set<string> {
   if (!existsSync(home.paths.database)) return new Set();
   const store = openHomeStore(home);
-  const rows = store.db
+  const rows = store
     .prepare(
       `SELECT hex(content_hash) AS hash FROM session_chunks WHERE embedding IS NOT NULL
        UNION SELECT hex(content_hash) FROM paid.vectors`,
@@ -98,11 +98,11 @@ test("kill -9 at any moment, then a normal run: the index is the one built in pe
       [store, "session_embeddings"],
       [other, "session_embeddings"],
     ] as const) {
-      expect(index.db.vectors.mode).toBe("vec0");
-      const rows = index.db.prepare(`SELECT chunk_id FROM ${table} ORDER BY 1`).all();
-      expect(rows).toEqual(index.db.prepare("SELECT id AS chunk_id FROM session_chunks ORDER BY 1").all());
-      expect(index.db.prepare("PRAGMA integrity_check").get()).toEqual({ integrity_check: "ok" });
-      index.db.exec("INSERT INTO chunks_fts(chunks_fts) VALUES ('integrity-check')");
+      expect(index.vectors.mode).toBe("vec0");
+      const rows = index.prepare(`SELECT chunk_id FROM ${table} ORDER BY 1`).all();
+      expect(rows).toEqual(index.prepare("SELECT id AS chunk_id FROM session_chunks ORDER BY 1").all());
+      expect(index.prepare("PRAGMA integrity_check").get()).toEqual({ integrity_check: "ok" });
+      index.exec("INSERT INTO chunks_fts(chunks_fts) VALUES ('integrity-check')");
     }
     store.close();
     other.close();

@@ -37,7 +37,7 @@ async function indexTexts(
   const store = openHomeStore(home);
   await indexHome(home, store);
   const embedder = useEmbedder(store, EMBEDDING);
-  for (const row of store.db.prepare("SELECT id, session_id, content_hash FROM session_chunks").all()) {
+  for (const row of store.prepare("SELECT id, session_id, content_hash FROM session_chunks").all()) {
     const vector = vectors[Number(String(row.session_id).slice(-12))];
     if (!vector || !(row.content_hash instanceof Uint8Array)) continue;
     putVector(
@@ -61,9 +61,9 @@ function similarity(a: Float32Array, b: Float32Array): number {
 const sessionsOf = (store: Store, ids: number[]) =>
   ids.map((id) =>
     Number(
-      String(
-        store.db.prepare("SELECT session_id FROM session_chunks WHERE id = ?").get(id)?.session_id,
-      ).slice(-12),
+      String(store.prepare("SELECT session_id FROM session_chunks WHERE id = ?").get(id)?.session_id).slice(
+        -12,
+      ),
     ),
   );
 
@@ -85,7 +85,7 @@ test("nearestChunks() gives what a look at every vector gives, by bits and by sc
       .slice(0, 5)
       .map(({ i }) => i);
     for (const mode of ["vec0", "scan"] as const) {
-      if (mode === "vec0" && store.db.vectors.mode !== "vec0") continue;
+      if (mode === "vec0" && store.vectors.mode !== "vec0") continue;
       const asked = {
         source: { mode, embedder: source.embedder },
         filter: { projects: project === undefined ? undefined : [`/home/dev/${project}`] },

@@ -29,7 +29,7 @@ async function indexed(...rows: (Row | Row[])[]): Promise<Store> {
 }
 
 function all(store: Store, sql: string): unknown[] {
-  return store.db.prepare(sql).all();
+  return store.prepare(sql).all();
 }
 
 /** Everything that is in the files of the index. */
@@ -41,7 +41,7 @@ function bytes(): string {
 test("a long message is one row; each of its chunks says which characters it is", async () => {
   const store = await indexed(asks("what do the drawers hold?"), says(LONG));
   expect(all(store, "SELECT text FROM rows WHERE line = 2")).toEqual([{ text: LONG }]);
-  const pieces = store.db
+  const pieces = store
     .prepare(
       `SELECT part_from, part_to, content FROM chunks JOIN session_chunks USING (id)
        WHERE part_from IS NOT NULL ORDER BY chunks.chunk_index`,

@@ -84,7 +84,7 @@ test("takes a session of one's own that another machine shared for the one that 
   using home = await homeWith({ one: turns });
   const change = (sql: string) => {
     const store = openStore(home.paths.database);
-    store.db.exec(sql);
+    store.exec(sql);
     store.close();
   };
   change(
@@ -149,11 +149,11 @@ async function share(
   for (const [i, [name, turns]] of Object.entries(sessions).entries())
     writeWork(theirs, name, { day: i + 1, cwd: theirs.project }, ["user", "go on"], ...turns);
   const store = openStore(home.paths.database);
-  const own = store.db.prepare("SELECT id FROM own_sessions").all();
+  const own = store.prepare("SELECT id FROM own_sessions").all();
   const known = new Set(own.map(({ id }) => id));
   await indexHome(theirs, store);
-  const rows = store.db.prepare("SELECT id FROM own_sessions").all();
-  const update = store.db.prepare(
+  const rows = store.prepare("SELECT id FROM own_sessions").all();
+  const update = store.prepare(
     "UPDATE sessions SET id = ?, file = ?, project = ?, cwd = ?, owner = ? WHERE id = ?",
   );
   for (const { id } of rows.filter(({ id }) => !known.has(id))) {

@@ -21,7 +21,7 @@ const ORIGIN = "00000000-0000-4000-9000-000000000002";
 /** The rows of a shared session in a replica, in a line each. */
 function rowsIn({ paths }: Sharer, id: string): string[] {
   const store = openStore(paths.database);
-  const rows = store.db
+  const rows = store
     .prepare(
       `SELECT r.line, r.nth, r.who, coalesce(r.text, r.tool || ' ' || r.target || ': ' || r.outcome) AS text
        FROM rows r JOIN sessions s ON s.number = r.session WHERE s.id = ? ORDER BY r.line, r.nth`,

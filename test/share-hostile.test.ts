@@ -213,7 +213,7 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
     );
     const times = () => {
       const store = openStore(bob.paths.database);
-      const rows = store.db.prepare(
+      const rows = store.prepare(
         `SELECT updated_at AS at, (SELECT max(timestamp) FROM session_chunks c WHERE c.session_id = s.id) AS chunk
          FROM sessions s WHERE id = 'mallory@mallet:future'`,
       );
@@ -298,7 +298,7 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
     await bob.share();
     expect(ofAlice(bob)).toEqual(ALL);
     const store = openStore(bob.paths.database);
-    const find = store.db.prepare(
+    const find = store.prepare(
       "SELECT group_concat(text) AS text FROM rows WHERE session = (SELECT number FROM sessions WHERE id = ?)",
     );
     const times = (id: string) => String(find.get(id)?.text).split("odd words").length - 1;

@@ -108,12 +108,12 @@ function hubRows(postgres: Database): Record<string, string[]> {
 
 /** What was said in the sessions of an index, by session. */
 function rowsIn({ paths }: Sharer): Record<string, string[]> {
-  const { db, close } = openStore(paths.database);
+  const db = openStore(paths.database);
   const rows = db.prepare(
     "SELECT s.id, r.text FROM rows r JOIN own_sessions s ON s.number = r.session ORDER BY r.line, r.nth",
   );
   const byId = Object.groupBy(rows.all(), ({ id }) => String(id));
-  close();
+  db.close();
   return Object.fromEntries(
     Object.entries(byId).map(([id, own = []]) => [id, own.map(({ text }) => String(text))]),
   );
@@ -121,11 +121,11 @@ function rowsIn({ paths }: Sharer): Record<string, string[]> {
 
 /** Full text that fits its rows, and a file without damage. */
 function expectSound({ paths }: Sharer): void {
-  const { db, close } = openStore(paths.database);
+  const db = openStore(paths.database);
   db.exec("INSERT INTO chunks_fts(chunks_fts, rank) VALUES ('integrity-check', 0)");
   const count = (table: string) => Number(db.prepare(`SELECT count(*) AS n FROM ${table}`).get()?.n);
   expect(count("chunks_fts")).toBe(count("session_chunks"));
   expect(count("deeds_fts")).toBe(count("rows WHERE who = 'tool'"));
   expect(db.prepare("PRAGMA integrity_check").all()).toEqual([{ integrity_check: "ok" }]);
-  close();
+  db.close();
 }

@@ -298,7 +298,7 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
       UPDATE session_memory.sessions SET parent_id = E'a\\n2. forged\\x1b[31m' WHERE id = '${uuid(22)}'`);
     await bob.share();
     const replica = openStore(bob.paths.database);
-    const rows = replica.db.prepare("SELECT id, parent_id FROM sessions").all();
+    const rows = replica.prepare("SELECT id, parent_id FROM sessions").all();
     replica.close();
     const own = rows.find((row) => String(row.id).includes("forged"))?.id;
     expect(own).toBe(`alice@desk:${id.replace(/[\n\u001b ]/g, "_")}`);

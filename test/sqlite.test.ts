@@ -47,7 +47,7 @@ describe("openStore()", () => {
   test("has the tables and columns that other programs may rely on", () => {
     const store = openStore(join(folder(), "memory.db"));
     const columns = (table: string) =>
-      store.db
+      store
         .prepare("SELECT name FROM pragma_table_info(?)")
         .all(table)
         .map((row) => row.name);

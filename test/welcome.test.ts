@@ -71,7 +71,7 @@ test("takes no session for newer than the moment it is read: not the last, not i
   const { results } = await home.json("search", "hello", "--after", "1d");
   expect(results.filter(({ timestamp }: { timestamp: string }) => timestamp > now)).toEqual([]);
   const store = openStore(home.paths.database);
-  const times = store.db
+  const times = store
     .prepare("SELECT max(updated_at) AS updated, max(started_at) AS started FROM sessions")
     .get();
   store.close();

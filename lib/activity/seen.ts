@@ -135,7 +135,7 @@ async function newlySeen(
 }
 
 /** Reads the keys of the errors that a session was informed about. */
-function saidTo({ db }: Store, viewer: string): Set<number> {
+function saidTo(db: Store, viewer: string): Set<number> {
   const rows = db.all("SELECT key FROM seen_before WHERE viewer = ?", viewer);
   return new Set(rows.map(({ key }) => Number(key)));
 }
@@ -143,7 +143,7 @@ function saidTo({ db }: Store, viewer: string): Set<number> {
 const INSERT_SEEN = "INSERT OR IGNORE INTO seen_before (viewer, key, at) VALUES (?, ?, ?)";
 
 /** Records what a session is informed about; returns false if another hook has done so at the same moment. */
-function claim({ db }: Store, viewer: string, keys: readonly number[], now: Date): boolean {
+function claim(db: Store, viewer: string, keys: readonly number[], now: Date): boolean {
   const before = new Date(now.getTime() - REMEMBERED_DAYS * DAY_MS).toISOString();
   return db.transaction(() => {
     db.run("DELETE FROM seen_before WHERE at < ?", before);
@@ -161,7 +161,7 @@ export async function forgetTold(
   // hosts name a subagent without the prefix of its transcript
   const viewers = Array.from(forgetting.ids).flatMap((id) => [id, id.replace(/^agent-/, "")]);
   const those = "FROM seen_before WHERE viewer IN (SELECT value FROM json_each(?))";
-  const told = withExistingState(paths, ({ db }) => {
+  const told = withExistingState(paths, (db) => {
     const row = db.get(`SELECT count(*) AS n ${those}`, JSON.stringify(viewers));
     if (!dryRun) db.run(`DELETE ${those}`, JSON.stringify(viewers));
     return Number(row?.n);
@@ -170,7 +170,7 @@ export async function forgetTold(
 }
 
 /** Counts how often a session was informed within the last day. */
-export function countSeen({ db }: Store, now: Date): number {
+export function countSeen(db: Store, now: Date): number {
   const since = new Date(now.getTime() - DAY_MS).toISOString();
   const row = db.get("SELECT count(DISTINCT viewer || at) AS n FROM seen_before WHERE at >= ?", since);
   return Number(row?.n);

@@ -64,7 +64,7 @@ function isMade({ outcome }: Done): boolean {
 }
 
 function exchangeAt(store: Store, session: number, line: number): { after: number; to: number } {
-  const edge = (sql: string) => store.db.get(`SELECT ${sql}`, session, line)?.line;
+  const edge = (sql: string) => store.get(`SELECT ${sql}`, session, line)?.line;
   const from = edge("max(line) AS line FROM exchanges WHERE session = ? AND line <= ?");
   const next = edge("min(line) AS line FROM exchanges WHERE session = ? AND line > ?");
   return { after: Number(from ?? line) - 1, to: Number(next ?? Number.MAX_SAFE_INTEGER) - 1 };
@@ -135,7 +135,7 @@ function findRefusal(
   { store, session }: AftermathOptions,
 ): ShownRow | undefined {
   if (who !== "assistant") return undefined;
-  const [next] = store.db.all(
+  const [next] = store.all(
     "SELECT line, who, text, tool FROM rows WHERE session = ? AND line > ? AND who <> 'tool' ORDER BY line, nth LIMIT 1",
     session.number,
     line,

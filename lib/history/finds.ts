@@ -70,7 +70,7 @@ export function matchDeeds(
   scope: Omit<FindScope, "cwd" | "paths">,
   best?: number,
 ): SessionDeed[] {
-  const rows = store.db.all(
+  const rows = store.all(
     `SELECT ${ROW_COLUMNS} FROM deeds_fts JOIN rows r ON r.id = deeds_fts.rowid WHERE deeds_fts MATCH ?
        ORDER BY ${best === undefined ? "r.at DESC" : "bm25(deeds_fts)"} LIMIT ?`,
     match,
@@ -93,7 +93,7 @@ export function matchMessages(
   scope: FindScope,
   isWanted: (text: string) => boolean,
 ): SessionMessage[] {
-  const chunks = store.db
+  const chunks = store
     .all(
       `SELECT c.id, c.session, c.timestamp AS at FROM chunks_fts f JOIN chunks c ON c.id = f.rowid
        WHERE chunks_fts MATCH ? ORDER BY c.timestamp DESC LIMIT ?`,
@@ -153,7 +153,7 @@ export function withSessions<T extends { session: number; at: string }>(
   const isWanted = ({ id, parentId }: IndexedSession) =>
     (among?.includes(id) ?? true) && (subagents || parentId === undefined);
   const sessions = new Map(
-    store.db
+    store
       .all(
         `SELECT ${SESSION_COLUMNS} FROM sessions WHERE number IN (SELECT value FROM json_each(?))`,
         numbers,
@@ -187,7 +187,7 @@ export function messagesWithin(
   session: number,
   { from, to }: { from: number; to: number },
 ): ShownRow[] {
-  const ids = store.db
+  const ids = store
     .all(
       `SELECT id FROM chunks WHERE session = ? AND first_line <= ? AND last_line >= ? ORDER BY chunk_index`,
       session,

@@ -141,7 +141,7 @@ export function makeScope({ store, filter, config, cwd, isHidden }: SearchPlace)
   const { sql, values, isOpen } = filterSelect({ session, among, agent, projects, subagents: true });
   const ids = isOpen
     ? undefined
-    : store.db
+    : store
         .all(`SELECT DISTINCT session_id FROM session_chunks WHERE id IN (${sql})`, values)
         .map(({ session_id }) => String(session_id));
   return {
@@ -169,7 +169,7 @@ const DAY_ROWS = 18;
 export function timeHistory(store: Store, filter: ChunkFilter): Hit[] {
   const { sql, values } = filterSelect(filter);
   const columns = SESSION_COLUMNS.split(", ").map((column) => `s.${column}`);
-  const rows = store.db.all(
+  const rows = store.all(
     `SELECT ${columns.join(", ")}, min(c.first_line) AS first, max(c.last_line) AS last, max(c.timestamp) AS at
        FROM chunks c JOIN sessions s ON s.number = c.session
        WHERE c.id IN (${sql}) GROUP BY s.number ORDER BY at DESC`,

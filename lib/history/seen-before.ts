@@ -150,7 +150,7 @@ export function describeSeen(seen: readonly Seen[]): { text: string; shown: numb
 /** Reads the earlier runs that printed one of the lines, the newest first. */
 function runsWith({ store, lines, sessionId, now, isHidden, isNoise, originOf }: FailureQuery): FailedRun[] {
   // rows before the last compaction are no longer in sight
-  const deeds = store.db
+  const deeds = store
     .all(
       `SELECT ${ROW_COLUMNS} FROM rows r JOIN sessions s ON s.number = r.session
        WHERE r.id IN (SELECT deed FROM error_lines WHERE key IN (SELECT value FROM json_each($keys)))
@@ -175,7 +175,7 @@ function keysIn({ result, outcome }: Done): number[] {
 }
 
 /** Returns a test for lines that runs that went well, by their own exit code, printed too. */
-function noiseIn({ db }: Store, until: string): (key: number) => boolean {
+function noiseIn(db: Store, until: string): (key: number) => boolean {
   const known = new Map<number, boolean>();
   return (key) => {
     if (!known.has(key)) {

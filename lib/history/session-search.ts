@@ -133,7 +133,7 @@ export async function searchAsText(
 ): Promise<PrintedAnswer> {
   const started = performance.now();
   return await withFreshIndex(resources, async ({ store, config, behind }) => {
-    const hasIndexed = Number(store.db.get("SELECT total_changes() AS n")?.n ?? 0) > 0;
+    const hasIndexed = Number(store.get("SELECT total_changes() AS n")?.n ?? 0) > 0;
     const { lines, results, semantic, blame } = await answer(store, request, { ...resources, config });
     logSearch(store, { tookMs: performance.now() - started, results: results.length });
     const text = lines.map(plainText).join("\n");
@@ -146,8 +146,8 @@ export async function searchAsText(
 function logSearch(store: Store, { tookMs, results }: { tookMs: number; results: number }): void {
   try {
     // an index run holds the lock for up to half a second: the answer does not wait for its own note
-    store.db.exec("PRAGMA busy_timeout = 0");
-    store.db.run("INSERT INTO searches (at, took_ms, results) VALUES ($at, $tookMs, $results)", {
+    store.exec("PRAGMA busy_timeout = 0");
+    store.run("INSERT INTO searches (at, took_ms, results) VALUES ($at, $tookMs, $results)", {
       at: new Date().toISOString(),
       tookMs,
       results,
@@ -155,13 +155,13 @@ function logSearch(store: Store, { tookMs, results }: { tookMs: number; results:
   } catch {
     // one number less for the average
   } finally {
-    store.db.exec("PRAGMA busy_timeout = 10000");
+    store.exec("PRAGMA busy_timeout = 10000");
   }
 }
 
 /** Returns how much the index holds of own sessions. */
 function readIndexSize(store: Store): { sessions: number; chunks: number; vectors: number } {
-  const count = (sql: string) => Number(store.db.get(sql)?.n ?? 0);
+  const count = (sql: string) => Number(store.get(sql)?.n ?? 0);
   return {
     sessions: count("SELECT count(*) AS n FROM own_sessions"),
     chunks: count(`SELECT coalesce(sum(chunk_count), 0) AS n FROM index_state WHERE ${IS_OWN}`),
@@ -201,7 +201,7 @@ export async function sessionTopics(
   resources: SearchResources & Pick<SearchRequest, "subagents" | "maxChars"> = {},
 ): Promise<{ topics: { topic: string; chunks: number; sessions: number }[]; lines: Line[] }> {
   return await withFreshIndex(resources, async ({ store }) => {
-    const topics = store.db
+    const topics = store
       .all(
         `SELECT value AS topic, count(*) AS chunks, count(DISTINCT session_id) AS sessions
          FROM session_chunks, json_each(topic_tags)
@@ -339,7 +339,7 @@ async function timesAsked({
 
 /** Returns the projects of a store and the directories of its sessions. */
 function projectPaths(store: Store): string[] {
-  return store.db
+  return store
     .all(
       "SELECT project AS path FROM sessions WHERE project IS NOT NULL UNION SELECT cwd FROM sessions WHERE cwd IS NOT NULL",
     )

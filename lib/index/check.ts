@@ -84,8 +84,8 @@ function readIndex(
     const files = new Set([paths.database, ...allIndexes(paths)]);
     const metrics = {
       ...NO_METRICS,
-      ...store.db.get(METRICS, new Date(now.getTime() - DAY_MS).toISOString()),
-      knownSessions: countIn(store.db, "").count,
+      ...store.get(METRICS, new Date(now.getTime() - DAY_MS).toISOString()),
+      knownSessions: countIn(store, "").count,
       failedChunks: countFailed(store, embedding),
       storageUsedMB: Math.round([...files].reduce((sum, file) => sum + indexBytes(file), 0) / 1e4) / 100,
       redactions: readRedactions(store),
@@ -100,7 +100,7 @@ function readIndex(
 }
 
 function* checkVectors(store: Store, embedding: NonNullable<Settings["embedding"]>): Generator<Finding> {
-  const { vectors } = store.db;
+  const { vectors } = store;
   if (vectors.mode === "scan") {
     const reinstall = "reinstall with bun install; search works meanwhile, slower";
     const remedy = process.platform === "darwin" ? "brew install sqlite" : reinstall;
@@ -194,7 +194,7 @@ const METRICS = `
 
 /** Only chunks that the full text knows to hold a marker are read. */
 function readRedactions(store: Store): number {
-  const row = store.db.get(
+  const row = store.get(
     `SELECT sum(length(text) - length(replace(text, '[redacted:', ''))) / length('[redacted:') AS redactions
      FROM (SELECT content || char(10) || tools AS text FROM session_chunks
            WHERE id IN (SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH '"redacted"'))`,

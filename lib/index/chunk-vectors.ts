@@ -33,25 +33,25 @@ export function vectorSource(store: Store, embedding: EmbeddingConfig | undefine
   if (!embedding) return { mode: "off", why: "no embedding in config.json" };
   const embedder = findEmbedder(store, embedding);
   const hasChunk = (where: string, ...values: number[]) =>
-    store.db.get(`SELECT 1 FROM chunks WHERE embedder ${where} LIMIT 1`, ...values) !== undefined;
+    store.get(`SELECT 1 FROM chunks WHERE embedder ${where} LIMIT 1`, ...values) !== undefined;
   if (embedder === undefined || !hasChunk("= ?", embedder)) {
     const why = hasChunk("IS NOT NULL")
       ? `the vectors are of another model than ${embedding.model} (${embedding.dimensions}), run embed`
       : "no chunk is embedded yet, run embed";
     return { mode: "off", why };
   }
-  const isReady = store.db.vectors.mode === "vec0" && readFact(store, TABLE_FACT) === String(embedder);
+  const isReady = store.vectors.mode === "vec0" && readFact(store, TABLE_FACT) === String(embedder);
   return { mode: isReady ? "vec0" : "scan", embedder };
 }
 
 /** Returns the configured embedder's number; prepares `session_embeddings` for it where sqlite-vec is loaded. */
 export function useEmbedder(store: Store, embedding: EmbeddingConfig): number {
-  return store.db.transaction(() => {
+  return store.transaction(() => {
     const { model, dimensions } = embedding;
     const embedder =
       findEmbedder(store, embedding) ??
-      store.db.run("INSERT INTO embedders (model, dimensions) VALUES (?, ?)", model, dimensions).lastId;
-    if (store.db.vectors.mode !== "vec0") writeFact(store, TABLE_FACT, undefined);
+      store.run("INSERT INTO embedders (model, dimensions) VALUES (?, ?)", model, dimensions).lastId;
+    if (store.vectors.mode !== "vec0") writeFact(store, TABLE_FACT, undefined);
     else if (readFact(store, TABLE_FACT) !== String(embedder)) fillTable(store, embedder, dimensions);
     return embedder;
   });
@@ -59,7 +59,7 @@ export function useEmbedder(store: Store, embedding: EmbeddingConfig): number {
 
 /** Returns up to `limit` chunks above the id `after` without a vector of this embedder, not refused since a day. */
 export function pendingChunks(
-  { db }: Store,
+  db: Store,
   { embedder, after, limit, before }: { embedder: number; after: number; limit: number; before: number },
 ): PendingChunk[] {
   // one query for each embedder, since the index has no "other than"
@@ -89,7 +89,7 @@ export function pendingChunks(
 
 /** Returns how many chunks have no vector of this embedder. */
 export function countPending(store: Store, embedder: number | undefined): number {
-  const row = store.db.get(
+  const row = store.get(
     `SELECT count(*) AS n FROM chunks WHERE embedder IS NOT ? AND ${IS_OWN}`,
     embedder ?? -1,
   );
@@ -106,9 +106,7 @@ export function countFailed(store: Store, embedding: EmbeddingConfig | undefined
   const embedder = embedding && findEmbedder(store, embedding);
   if (embedder !== undefined && readFact(store, FAILED_FACT) === String(embedder))
     return countPending(store, embedder);
-  const row = store.db.get(
-    "SELECT count(*) AS n FROM chunks WHERE embedder IS NULL AND embedding_failures > 0",
-  );
+  const row = store.get("SELECT count(*) AS n FROM chunks WHERE embedder IS NULL AND embedding_failures > 0");
   return Number(row?.n ?? 0);
 }
 
@@ -116,11 +114,11 @@ export function countFailed(store: Store, embedding: EmbeddingConfig | undefined
 export function hasAllVectors(store: Store, embedding: EmbeddingConfig): boolean {
   const embedder = findEmbedder(store, embedding);
   if (embedder === undefined || countPending(store, embedder) > 0) return false;
-  return store.db.vectors.mode === "scan" || readFact(store, TABLE_FACT) === String(embedder);
+  return store.vectors.mode === "scan" || readFact(store, TABLE_FACT) === String(embedder);
 }
 
 /** Returns the vector that was already paid for these words, of another chunk or of any time. */
-export function knownVector({ db }: Store, hash: Uint8Array, embedder: number): Uint8Array | undefined {
+export function knownVector(db: Store, hash: Uint8Array, embedder: number): Uint8Array | undefined {
   const row = db.get(
     "SELECT embedding FROM chunks WHERE content_hash = ? AND embedder = ? LIMIT 1",
     hash,
@@ -135,17 +133,16 @@ export function putVector(
   chunk: Pick<PendingChunk, "id" | "hash" | "session">,
   vector: { embedder: number; embedding: Uint8Array },
 ): void {
-  const { db } = store;
   const { embedder, embedding } = vector;
-  putPaidVector(db, chunk, vector);
-  const current = db.get(
+  putPaidVector(store, chunk, vector);
+  const current = store.get(
     "SELECT embedder FROM chunks WHERE id = ? AND content_hash = ?",
     chunk.id,
     chunk.hash,
   );
   if (!current) return;
   if (current.embedder !== null) dropBits(store, chunk.id);
-  db.run(
+  store.run(
     "UPDATE chunks SET embedding = ?, embedder = ?, embedding_failures = 0 WHERE id = ?",
     embedding,
     embedder,
@@ -161,12 +158,12 @@ export function addBits(
   { embedder, embedding }: { embedder: number; embedding: Uint8Array },
 ): void {
   if (readFact(store, TABLE_FACT) !== String(embedder)) return;
-  if (store.db.vectors.mode === "vec0") insertBits(store, chunkId, embedding);
+  if (store.vectors.mode === "vec0") insertBits(store, chunkId, embedding);
   else writeFact(store, TABLE_FACT, undefined);
 }
 
 /** Notes that the server refused the chunks' texts on a day. */
-export function noteRefused({ db }: Store, chunks: readonly PendingChunk[], day: number): void {
+export function noteRefused(db: Store, chunks: readonly PendingChunk[], day: number): void {
   db.transaction(() => {
     for (const { id } of chunks) db.run("UPDATE chunks SET embedding_failures = ? WHERE id = ?", day, id);
   });
@@ -174,11 +171,10 @@ export function noteRefused({ db }: Store, chunks: readonly PendingChunk[], day:
 
 /** Takes a chunk's vector, if it has one, out of reach of the search. */
 export function dropBits(store: Store, chunkId: number): void {
-  const { db } = store;
-  const row = db.get("SELECT embedder FROM chunks WHERE id = ?", chunkId);
+  const row = store.get("SELECT embedder FROM chunks WHERE id = ?", chunkId);
   if (!row || row.embedder === null || readFact(store, TABLE_FACT) === undefined) return;
-  if (db.vectors.mode === "vec0") {
-    db.run("DELETE FROM session_embeddings WHERE chunk_id = ?", chunkId);
+  if (store.vectors.mode === "vec0") {
+    store.run("DELETE FROM session_embeddings WHERE chunk_id = ?", chunkId);
   } else writeFact(store, TABLE_FACT, undefined);
 }
 
@@ -189,22 +185,21 @@ export function vectorBytes(vector: Float32Array): Uint8Array {
 
 /** Returns the number of the configured embedder; undefined when it was never used. */
 function findEmbedder(store: Store, { model, dimensions }: EmbeddingConfig): number | undefined {
-  const row = store.db.get("SELECT id FROM embedders WHERE model = ? AND dimensions = ?", model, dimensions);
+  const row = store.get("SELECT id FROM embedders WHERE model = ? AND dimensions = ?", model, dimensions);
   return row && Number(row.id);
 }
 
 /** Recreates the table and fills it: a virtual table declares its width, so another size needs another table. */
 function fillTable(store: Store, embedder: number, dimensions: number): void {
-  const { db } = store;
-  db.exec(`DROP TABLE IF EXISTS session_embeddings;
+  store.exec(`DROP TABLE IF EXISTS session_embeddings;
     CREATE VIRTUAL TABLE session_embeddings USING vec0(chunk_id INTEGER PRIMARY KEY, embedding bit[${dimensions}])`);
-  for (const row of db.iterate("SELECT id, embedding FROM chunks WHERE embedder = ?", embedder))
+  for (const row of store.iterate("SELECT id, embedding FROM chunks WHERE embedder = ?", embedder))
     insertBits(store, Number(row.id), row.embedding as Uint8Array);
   writeFact(store, TABLE_FACT, String(embedder));
 }
 
 function insertBits(store: Store, chunkId: number, embedding: Uint8Array): void {
-  store.db.run(
+  store.run(
     "INSERT INTO session_embeddings (chunk_id, embedding) VALUES (?, vec_quantize_binary(?))",
     chunkId,
     embedding,

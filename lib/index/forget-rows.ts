@@ -62,7 +62,7 @@ function heldAmong(
 }
 
 /** Counts chunks by their own ids or their sessions' numbers. */
-function countChunks({ db }: Store, column: "id" | "session", values: string): RowsFound {
+function countChunks(db: Store, column: "id" | "session", values: string): RowsFound {
   const counts = db.get(
     `SELECT count(*) FILTER (WHERE own) AS chunks, count(embedder) AS vectors, count(*) FILTER (WHERE NOT own) AS sharedChunks
      FROM (SELECT embedder, ${IS_OWN} AS own FROM chunks WHERE ${column} IN (SELECT value FROM json_each(?)))`,
@@ -77,7 +77,7 @@ function countChunks({ db }: Store, column: "id" | "session", values: string): R
  */
 export function applyExclude(store: Store, { exclude, ...rules }: Exclusion): void {
   if (isFilteredBy(store, exclude)) return;
-  store.db.transaction(() => {
+  store.transaction(() => {
     if (noteFilter(store, exclude)) forgetProgress(store, [...readAllProgress(store).keys()]);
     removeForgotten(store, rules);
   });
@@ -92,7 +92,7 @@ function removeForgotten(store: Store, rules: ForgottenTest): void {
       isForgotten(
         makeKeys({ kind: who as Row["who"], at: String(at), text: "" }, session.agent, rules)?.time ?? "",
       );
-    if (!store.db.all("SELECT who, at FROM rows WHERE session = ? ORDER BY line, nth", number).some(isOut))
+    if (!store.all("SELECT who, at FROM rows WHERE session = ? ORDER BY line, nth", number).some(isOut))
       continue;
     removeContents(store, number);
     forgetProgress(store, [storedId]);
@@ -126,9 +126,9 @@ function findText(store: Store, hasText: (text: string) => boolean): { chunks: n
   const addMessages = () => {
     for (const row of inChunks(store, "r.id, r.who", "c.id", chunks)) addRow(row);
   };
-  for (const chunk of store.db.iterate("SELECT id, context_content, content, tools FROM session_chunks"))
+  for (const chunk of store.iterate("SELECT id, context_content, content, tools FROM session_chunks"))
     if (isIn(chunk.context_content, chunk.content, chunk.tools)) addChunk(chunk);
-  for (const row of store.db.iterate("SELECT id, who, text, target, paths, input, result FROM rows"))
+  for (const row of store.iterate("SELECT id, who, text, target, paths, input, result FROM rows"))
     if (isIn(row.text, row.target, row.paths, row.input, row.result)) addRow(row);
   addMessages();
   for (const chunk of inChunks(store, "c.id", "r.id", rows.keys())) addChunk(chunk);
@@ -137,7 +137,7 @@ function findText(store: Store, hasText: (text: string) => boolean): { chunks: n
 }
 
 /** Reads the messages `r` in chunks `c`, or the chunks of messages, for some ids of either. */
-function inChunks({ db }: Store, columns: string, of: "c.id" | "r.id", ids: Iterable<number>): SqlRow[] {
+function inChunks(db: Store, columns: string, of: "c.id" | "r.id", ids: Iterable<number>): SqlRow[] {
   return db.all(
     `SELECT DISTINCT ${columns} FROM chunks c JOIN rows r ON ${SAID_IN_CHUNK}
        WHERE ${of} IN (SELECT value FROM json_each(?))`,
@@ -149,21 +149,21 @@ function inChunks({ db }: Store, columns: string, of: "c.id" | "r.id", ids: Iter
 function forgetChunks(store: Store, hasText: (text: string) => boolean): void {
   forget(store, () => {
     const { chunks, rows } = findText(store, hasText);
-    const holding = store.db.all(
+    const holding = store.all(
       "SELECT DISTINCT s.id FROM chunks c JOIN sessions s ON s.number = c.session WHERE c.id IN (SELECT value FROM json_each(?))",
       JSON.stringify(chunks),
     );
     for (const id of chunks) removeChunk(store, id);
     for (const row of rows) removeRow(store, row);
-    store.db.exec(
+    store.exec(
       `DELETE FROM exchanges WHERE id NOT IN (SELECT exchange FROM chunks);
        UPDATE index_state SET chunk_count = (SELECT count(*) FROM chunks c WHERE c.session = index_state.session)`,
     );
-    for (const row of store.db.all("SELECT number, name, cwd, project FROM sessions")) {
+    for (const row of store.all("SELECT number, name, cwd, project FROM sessions")) {
       const facts = [row.name, row.cwd, row.project].map((fact = null) => fact);
       const kept = facts.map((fact) => (fact === null || hasText(String(fact)) ? null : fact));
       if (kept.some((fact, i) => fact !== facts[i]))
-        store.db.run(
+        store.run(
           "UPDATE sessions SET name = ?, cwd = ?, project = ? WHERE number = ?",
           ...kept,
           Number(row.number),
@@ -175,10 +175,10 @@ function forgetChunks(store: Store, hasText: (text: string) => boolean): void {
 
 /** Removes rows by `work`, which returns the host's ids of their sessions, and what was paid for their words. */
 function forget(store: Store, work: () => readonly string[]): void {
-  store.db.exec("PRAGMA secure_delete = ON");
-  store.db.transaction(() => {
+  store.exec("PRAGMA secure_delete = ON");
+  store.transaction(() => {
     const touched = work();
-    releasePaid(store.db, touched);
+    releasePaid(store, touched);
     noteForgotten(store);
     markErase(store);
   });
@@ -199,17 +199,16 @@ export function isEraseDue(store: Store): boolean {
  * another process is reading it, since the log then still does.
  */
 export function eraseFreed(store: Store): boolean {
-  const { db } = store;
   mergeText(store);
-  db.exec("PRAGMA temp_store = FILE"); // a large index would not fit into memory a second time
-  db.exec("VACUUM");
+  store.exec("PRAGMA temp_store = FILE"); // a large index would not fit into memory a second time
+  store.exec("VACUUM");
   if (!emptyLog(store)) return false;
-  if (!erasePaid(db)) return false;
+  if (!erasePaid(store)) return false;
   writeFact(store, ERASE_FACT, undefined);
   return emptyLog(store);
 }
 
-function emptyLog({ db }: Store): boolean {
+function emptyLog(db: Store): boolean {
   return db.get("PRAGMA wal_checkpoint(TRUNCATE)")?.busy === 0;
 }
 
@@ -227,11 +226,11 @@ export function removeExcluded(store: Store, { exclude, admits }: Exclusion): vo
  * come back. Returns how many.
  */
 export function pruneGone(store: Store, { all }: { all: boolean }): number {
-  const marked = store.db.all("SELECT number, id, file FROM sessions WHERE source_gone = 1");
+  const marked = store.all("SELECT number, id, file FROM sessions WHERE source_gone = 1");
   const gone = marked.filter(({ file }) => all || statPath(dirname(String(file))) !== undefined);
   if (gone.length === 0) return 0;
   for (const { number, id } of gone) {
-    store.db.transaction(() => {
+    store.transaction(() => {
       // the next run reads forks with copies of its rows again, and indexes those rows there
       forgetProgress(store, sessionsWithCopies(store, String(id)));
       removeSession(store, { number: Number(number), id: String(id) });
@@ -242,7 +241,7 @@ export function pruneGone(store: Store, { all }: { all: boolean }): number {
 }
 
 /** Merges the full text: deleted rows of a contentless table are only marked until its segments are merged. */
-function mergeText({ db }: Store): void {
+function mergeText(db: Store): void {
   for (const table of ["chunks_fts", "deeds_fts"])
     db.exec(`INSERT INTO ${table}(${table}) VALUES ('optimize')`);
 }

@@ -134,7 +134,7 @@ export function olderInstalls(paths: Pick<Paths, "expand" | "paid">): string[] {
 }
 
 /** Copies vectors and topics, by the hash of their words, with the sessions of the chunks that have them. */
-function takePaid(from: SqlDatabase, { db }: Store): void {
+function takePaid(from: SqlDatabase, db: Store): void {
   const vectors = `SELECT content_hash, model, dimensions, embedding FROM (
      SELECT content_hash, embedder, embedding FROM chunks WHERE embedder IS NOT NULL
      UNION SELECT content_hash, embedder, embedding FROM vector_cache)

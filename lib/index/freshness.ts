@@ -31,13 +31,13 @@ const REDACTION_FACT = "redaction";
  */
 export function openIndex(path: string, rules: StoringRules, options: { create?: boolean } = {}): Store {
   const store = openStore(path, { ...options, isCurrent: currentTest(rules), carry: "nothing" });
-  if (!store.db.readOnly) noteRules(store, rules);
+  if (!store.readOnly) noteRules(store, rules);
   return store;
 }
 
-function currentTest({ redact }: StoringRules): (db: Store["db"]) => boolean {
+function currentTest({ redact }: StoringRules): (db: Store) => boolean {
   const version = redactionVersion(redact);
-  return (db) => [version, undefined].includes(readFact({ db }, REDACTION_FACT));
+  return (db) => [version, undefined].includes(readFact(db, REDACTION_FACT));
 }
 
 /** Runs work on an index, created or made anew as needed, then closes it. */
@@ -65,7 +65,7 @@ export function noteRules(store: Store, { redact }: StoringRules): void {
 }
 
 /** Returns whether the rows were stored under exactly these rules, so that none of them has anything left to redact. */
-export function isRedactedBy(store: Pick<Store, "db">, { redact }: StoringRules): boolean {
+export function isRedactedBy(store: Store, { redact }: StoringRules): boolean {
   return readFact(store, REDACTION_FACT) === redactionVersion(redact);
 }
 
@@ -172,7 +172,7 @@ export function isAllIndexed(store: Store, paths: Paths, { exclude }: Settings):
 }
 
 /** Returns the copies of others' sessions that the index has yet to read: a pull marks what it changes, so no copy is opened. */
-export function unreadPulled({ db }: Store, paths: Paths): string[] {
+export function unreadPulled(db: Store, paths: Paths): string[] {
   if (!hasPulled(paths)) return [];
   const files = pulledFiles(paths);
   const rows = db.all("SELECT file_path FROM index_state WHERE size >= 0");
@@ -181,7 +181,7 @@ export function unreadPulled({ db }: Store, paths: Paths): string[] {
 }
 
 /** Returns whether the index holds more of a session than the prompts that are left of it. */
-function isHeldWhole({ db }: Store, { file, id }: { file: string; id?: string | undefined }): boolean {
+function isHeldWhole(db: Store, { file, id }: { file: string; id?: string | undefined }): boolean {
   if (!hasPromptsAlone(file) || id === undefined) return false;
   return db.get("SELECT 1 FROM index_state WHERE session_id = ? AND file_path <> ?", id, file) !== undefined;
 }
@@ -194,7 +194,7 @@ export function findChanged(
 ): readonly Session[] {
   if (!isFilteredBy(store, exclude)) return sessions;
   const read = filesAsRead(store);
-  const marked = store.db.all("SELECT file FROM sessions WHERE source_gone = 1");
+  const marked = store.all("SELECT file FROM sessions WHERE source_gone = 1");
   const gone = new Set(marked.map(({ file }) => String(file)));
   return sessions.filter(
     ({ id, size, modifiedAt, file }) =>
@@ -203,7 +203,7 @@ export function findChanged(
 }
 
 /** Marks the sessions whose transcript was deleted, and unmarks the ones that are back. Returns how many are gone. */
-export function markSources({ db }: Store, listed: readonly Session[]): number {
+export function markSources(db: Store, listed: readonly Session[]): number {
   const files = new Set(listed.map(({ file }) => file));
   const known = db.all("SELECT number, file, source_gone AS gone FROM sessions");
   const sessions = known.map(({ number, file, gone }) => {
@@ -222,6 +222,6 @@ export function markSources({ db }: Store, listed: readonly Session[]): number {
 
 /** Returns the size and time of each file as it was read to its end, in one text. */
 function filesAsRead(store: Store): ReadonlyMap<string, string> {
-  const rows = store.db.all("SELECT file_path, size || ' ' || modified AS state FROM index_state");
+  const rows = store.all("SELECT file_path, size || ' ' || modified AS state FROM index_state");
   return new Map(rows.map(({ file_path, state }) => [String(file_path), String(state)]));
 }

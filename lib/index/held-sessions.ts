@@ -9,7 +9,7 @@ import { hostId, rewoundLines, SESSION_COLUMNS, toIndexedSession } from "./index
 
 /** Returns every session in the index as references know it: by the host's id, and by the index's own. */
 export function heldSessions(store: Store): (Held & { number: number; storedId: string })[] {
-  return store.db.all(`SELECT ${SESSION_COLUMNS}, updated_at FROM sessions`).map((row) => {
+  return store.all(`SELECT ${SESSION_COLUMNS}, updated_at FROM sessions`).map((row) => {
     const { number, id: storedId, sourceGone: _, ...facts } = toIndexedSession(row);
     const [id, updatedAt] = [hostId(storedId), String(row.updated_at)];
     const { file, name } = facts;
@@ -43,7 +43,7 @@ export interface KnownLines {
 export function knownLines(database: string, { file, size }: Session): KnownLines | undefined {
   try {
     return withExistingStore(database, (store) => {
-      const row = store.db.get(
+      const row = store.get(
         `SELECT number, cursor_offset, cursor_line, file_hash FROM index_state LEFT JOIN sessions ON id = session_id
            WHERE file_path = ?`,
         file,

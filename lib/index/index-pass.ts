@@ -299,7 +299,7 @@ function save(pass: Pass, end: Pick<IndexProgress, "status" | "size" | "modified
   const { state, store, position, session, facts, compactedLine } = pass;
   if (isOverLimit(pass)) {
     removeChunks(store, state.number, position.nextChunk - SESSION_CHUNKS_MAX);
-    const first = store.db.get("SELECT min(line) AS line FROM exchanges WHERE session = ?", state.number);
+    const first = store.get("SELECT min(line) AS line FROM exchanges WHERE session = ?", state.number);
     removeRows(store, state.number, { after: -1, to: Number(first?.line ?? 0) - 1 });
   }
   if (pass.isBranched) {
@@ -367,7 +367,7 @@ function claimsAlone(entry: Entry, before: Entry | undefined): boolean {
  * Returns the entries whose rows no other session or line has; the others are copies. Hosts write forks by copying rows,
  * with their ids, into a new file, and a row is indexed where it was seen first.
  */
-function claimRows({ db }: Store, entries: readonly Entry[], { number, id }: IndexProgress): Entry[] {
+function claimRows(db: Store, entries: readonly Entry[], { number, id }: IndexProgress): Entry[] {
   const take = "INSERT INTO row_keys (key, session, line) VALUES (?, ?, ?) ON CONFLICT DO NOTHING";
   const noteCopy =
     "INSERT OR IGNORE INTO copies (session_id, owner_id) SELECT ?, id FROM sessions WHERE number = ?";

@@ -124,7 +124,7 @@ async function refine(options: RunOptions): Promise<TopicReport | string> {
       hint: "add an llm block to config.json, or leave --topics out",
     });
   }
-  keepPaid(store.db, store.db.path);
+  keepPaid(store, store.path);
   const { refineTopics } = await import("./paid-work.ts");
   return await runExclusively(options, "topics", (onProgress) =>
     refineTopics({ store, complete, signal, onProgress }),
@@ -134,7 +134,7 @@ async function refine(options: RunOptions): Promise<TopicReport | string> {
 async function embed(options: RunOptions): Promise<EmbeddingReport | string> {
   const { store, config, all, signal } = options;
   const { embedding } = config.settings;
-  tendPaid(store.db);
+  tendPaid(store);
   if (!embedding) return "off (no embedding in config.json)";
   if (options.vectors === false) return "left out (--no-vectors)";
   const { hasAllVectors } = await import("./chunk-vectors.ts");
@@ -143,7 +143,7 @@ async function embed(options: RunOptions): Promise<EmbeddingReport | string> {
     import("./paid-work.ts"),
     import("../model/configured-model.ts"),
   ]);
-  keepPaid(store.db, store.db.path);
+  keepPaid(store, store.path);
   const embed = options.models?.embed ?? (await configuredEmbedder(config));
   if (!embed) return "off (no embedding in config.json)";
   return await runExclusively(options, "vectors", (onProgress) =>
@@ -219,7 +219,7 @@ export async function planRun(options: Omit<RunOptions, "store" | "models">): Pr
     await embedSessions({ ...options, store, config, models: { embed, complete } });
     const count = (of: string, where: string, value: string | Uint8Array) => {
       const sql = `SELECT count(DISTINCT session) AS sessions, count(${of}) AS chunks FROM chunks ${where}`;
-      const { sessions, chunks } = store.db.get(sql, value) ?? {};
+      const { sessions, chunks } = store.get(sql, value) ?? {};
       return { sessions: Number(sessions), chunks: Number(chunks) };
     };
     const planned: Planned[] = [];

@@ -92,18 +92,18 @@ const SAVE_STATE = `
 
 /** Returns every session the index knows, by id. */
 export function readAllProgress(store: Store): Map<string, IndexProgress> {
-  const rows = store.db.all(`${SELECT_STATE} ORDER BY number`);
+  const rows = store.all(`${SELECT_STATE} ORDER BY number`);
   return new Map(rows.map((row) => [String(row.id), toProgress(row)]));
 }
 
 export function readProgress(store: Store, id: string): IndexProgress | undefined {
-  const row = store.db.get(`${SELECT_STATE} WHERE id = ?`, id);
+  const row = store.get(`${SELECT_STATE} WHERE id = ?`, id);
   return row && toProgress(row);
 }
 
 /** Returns a session that the index does not know yet; nothing of it counts as read, and nothing is written. */
 export function newProgress(store: Store, id: string, { agent, file }: Session): IndexProgress {
-  const last = store.db.get("SELECT max(number) AS number FROM sessions");
+  const last = store.get("SELECT max(number) AS number FROM sessions");
   return {
     number: Number(last?.number ?? 0) + 1,
     id,
@@ -140,9 +140,9 @@ export function saveProgress(
   const { number, id, agent, file, cursor } = state;
   const { name, cwd, project, startedAt, parentId, owner } = facts;
   const known = [compactedLine, name, cwd, project, startedAt, parentId, owner].map((fact) => fact ?? null);
-  store.db.run(SAVE_SESSION, number, id, agent, file, updatedAt, ...known);
+  store.run(SAVE_SESSION, number, id, agent, file, updatedAt, ...known);
   const { fileHash, lastIndexed, chunkCount, status, size, modified, nextChunk, skippedLines, error } = state;
-  store.db.run(
+  store.run(
     SAVE_STATE,
     ...[id, number, file, fileHash, lastIndexed, chunkCount, status, size, modified],
     ...[cursor.offset, cursor.line, nextChunk, skippedLines, tookMs, error ?? null],
@@ -151,7 +151,7 @@ export function saveProgress(
 
 /** Lets sessions be read again from their start by the next run. */
 export function forgetProgress(store: Store, ids: readonly string[]): void {
-  store.db.run(
+  store.run(
     `UPDATE index_state SET size = -1, file_hash = '', cursor_offset = 0, cursor_line = 0, next_chunk = 0,
          skipped_lines = 0
        WHERE session_id IN (SELECT value FROM json_each(?))`,
@@ -172,13 +172,13 @@ function toProgress({ cursor_offset, cursor_line, sourceGone, error, ...row }: S
 
 /** Reads the lines of a session that were taken back, in order. */
 export function rewoundLines(store: Store, session: number): LineSpan[] {
-  return store.db
+  return store
     .all("SELECT first_line, last_line FROM rewound WHERE session = ? ORDER BY first_line", session)
     .map(({ first_line, last_line }) => [Number(first_line), Number(last_line)]);
 }
 
 /** Replaces the lines of a session that were taken back. */
-export function updateRewound({ db }: Store, session: number, spans: readonly LineSpan[]): void {
+export function updateRewound(db: Store, session: number, spans: readonly LineSpan[]): void {
   db.run("DELETE FROM rewound WHERE session = ?", session);
   for (const [first, last] of spans)
     db.run("INSERT INTO rewound (session, first_line, last_line) VALUES (?, ?, ?)", session, first, last);
@@ -198,7 +198,7 @@ export interface SessionStatus
 
 /** Returns the state of every own session in the index, the newest first. */
 export function readStatuses(store: Store): SessionStatus[] {
-  return store.db
+  return store
     .all(`SELECT id, agent, name, file, status, chunk_count AS chunks,
        (SELECT count(embedder) FROM chunks c WHERE c.session = sessions.number) AS vectors,
        skipped_lines AS skippedLines, last_indexed AS lastIndexed, source_gone AS sourceGone, error

@@ -88,7 +88,7 @@ export async function indexSessions(options: IndexOptions): Promise<IndexReport>
   const steps = indexFiles(run);
   let done = 0;
   for (let isDone = false; !isDone; ) {
-    isDone = store.db.transaction(() => {
+    isDone = store.transaction(() => {
       const started = performance.now();
       recheck(run);
       while (performance.now() - started < TRANSACTION_MS) {
@@ -117,7 +117,7 @@ async function noteProjects({
   if (!isNew || paths.transcripts.length > 0) return;
   const { known, placeOf } = projectLookup(paths);
   const noted = new Set([...known.values()].flatMap((there) => there.flatMap(({ sessions }) => sessions)));
-  const ran = store.db
+  const ran = store
     .all("SELECT id, cwd, file FROM own_sessions WHERE parent_id IS NULL AND cwd <> ''")
     .flatMap((row) => {
       const [id, cwd] = [hostId(String(row.id)), String(row.cwd)];
@@ -156,7 +156,7 @@ function startRun(options: IndexOptions): IndexingRun {
 
 /** Marks all sessions as unread. Their chunks stay; equal ones are not touched. */
 function resetProgress({ options: { store, sessions } }: IndexingRun): void {
-  store.db.transaction(() => {
+  store.transaction(() => {
     const ids = sessions.map((session) => readStored(store, session).id);
     releaseRows(store, ids);
     forgetProgress(store, ids);
@@ -166,7 +166,7 @@ function resetProgress({ options: { store, sessions } }: IndexingRun): void {
 /** After a write by another process, reads again what is excluded: `forget` may have excluded something meanwhile. */
 function recheck(run: IndexingRun): void {
   const { store, settings, paths } = run.options;
-  const version = Number(store.db.get("PRAGMA data_version")?.data_version);
+  const version = Number(store.get("PRAGMA data_version")?.data_version);
   if (version === run.version) return;
   run.version = version;
   const rules = currentExclusion({ paths, settings });

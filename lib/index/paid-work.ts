@@ -128,7 +128,7 @@ function hasTakenNone({ report: { embedded, reused } }: EmbeddingRun): boolean {
 function reuseKnown(run: EmbeddingRun, batch: readonly PendingChunk[]): PendingChunk[][] {
   const { store, embedder, report } = run;
   const missing = new Map<string, PendingChunk[]>();
-  store.db.transaction(() => {
+  store.transaction(() => {
     for (const chunk of batch) {
       const embedding = knownVector(store, chunk.hash, embedder);
       if (embedding) {
@@ -192,14 +192,14 @@ function keep(run: EmbeddingRun, groups: readonly PendingChunk[][], vectors: Flo
     report.embedded += storeAll((chunk, embedding) => putVector(run.store, chunk, { embedder, embedding }));
   } catch (error) {
     if (!isStorageError(error)) throw error;
-    storeAll((chunk, embedding) => putPaidVector(run.store.db, chunk, { embedder, embedding }));
+    storeAll((chunk, embedding) => putPaidVector(run.store, chunk, { embedder, embedding }));
     throw error;
   }
 }
 
 /** Returns whether a chunk still has the same content. */
 function isStillThere(store: Store, { id, hash }: { id: number; hash: Uint8Array }): boolean {
-  const row = store.db.get("SELECT 1 FROM chunks WHERE id = ? AND content_hash = ?", id, hash);
+  const row = store.get("SELECT 1 FROM chunks WHERE id = ? AND content_hash = ?", id, hash);
   return row !== undefined;
 }
 
@@ -217,7 +217,7 @@ const TRIED = new Error("tried");
  *
  * @throws {SessionMemoryError} `STORAGE_ERROR` where the index would not take it.
  */
-function proveStorable({ db }: Store, store: () => void): void {
+function proveStorable(db: Store, store: () => void): void {
   try {
     db.transaction(() => {
       store();
@@ -232,7 +232,7 @@ function proveStorable({ db }: Store, store: () => void): void {
 const STORE_ATTEMPTS = 3;
 
 /** Stores what is paid for in one transaction; another process that writes is waited for, since the call is not made again. */
-function storePaid<T>({ db }: Store, store: () => T): T {
+function storePaid<T>(db: Store, store: () => T): T {
   for (let attempt = 1; ; attempt++) {
     try {
       return db.transaction(store);
@@ -374,7 +374,7 @@ function storeTopics(
   model: string,
 ): void {
   for (const { topics, ...chunk } of chunks) {
-    putPaidTopics(store.db, chunk, { topics, model });
+    putPaidTopics(store, chunk, { topics, model });
     putTopics(store, chunk.id, topics);
   }
 }
@@ -393,7 +393,7 @@ function cleanTopics(tags: readonly string[]): string[] {
 const UNTAGGED = `FROM session_chunks c WHERE ${IS_OWN} AND NOT EXISTS (SELECT 1 FROM paid.topics t WHERE t.content_hash = c.content_hash)`;
 
 function untaggedChunks(store: Store, after: number): Untagged[] {
-  return store.db
+  return store
     .all(
       `SELECT id, session_id, content_hash, content ${UNTAGGED} AND id > ? ORDER BY id LIMIT ?`,
       after,
@@ -408,5 +408,5 @@ function untaggedChunks(store: Store, after: number): Untagged[] {
 }
 
 function countUntagged(store: Store): number {
-  return Number(store.db.get(`SELECT count(*) AS n ${UNTAGGED}`)?.n ?? 0);
+  return Number(store.get(`SELECT count(*) AS n ${UNTAGGED}`)?.n ?? 0);
 }

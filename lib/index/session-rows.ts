@@ -52,7 +52,7 @@ function findEnds({ rows }: Chunk): [first: Said, last: Said] {
 
 /** Puts what headers say of an exchange in its place, and returns its number. */
 export function putExchange(
-  { db }: Store,
+  db: Store,
   { session, line, nth }: StoredPlace,
   { participants, speaker, subject }: Header,
 ): number {
@@ -70,21 +70,20 @@ export function putExchange(
  * topics, which may have been paid for before.
  */
 export function putChunk(store: Store, chunk: Chunk, place: ChunkPlace): boolean {
-  const { db } = store;
   const { session, timestamp, exchange, before } = place;
   const hash = contentHash(chunk);
   const isKnown = before?.hash === Buffer.from(hash).toString("hex");
   if (isKnown && before.place === describePlace(chunk, place)) return false;
   if (before) removeChunk(store, before.id);
-  const topics = paidTopics(db, hash) ?? chunk.header.topics;
+  const topics = paidTopics(store, hash) ?? chunk.header.topics;
   // looked up first, since an UPDATE would write the full text to disk each time
-  const paid = db.get(
+  const paid = store.get(
     "SELECT id, embedding FROM paid.vectors JOIN embedders USING (model, dimensions) WHERE content_hash = ? LIMIT 1",
     hash,
   );
   const header = { ...chunk.header, topics };
   const [first, last] = findEnds(chunk);
-  const { lastId } = db.run(
+  const { lastId } = store.run(
     `INSERT INTO chunks (session, chunk_index, exchange, timestamp, day, clock, speakers, topic_tags, has_decision,
        has_action, first_line, first_nth, last_line, last_nth, part_from, part_to, content_hash, tools, length,
        token_count, created_at, embedder, embedding)
@@ -98,25 +97,25 @@ export function putChunk(store: Store, chunk: Chunk, place: ChunkPlace): boolean
     ...[chunk.tokens, new Date().toISOString(), paid?.id ?? null, paid?.embedding ?? null],
   );
   if (paid) addBits(store, lastId, { embedder: Number(paid.id), embedding: paid.embedding as Uint8Array });
-  db.run(INSERT_TEXT, lastId, ...fullTextColumns({ ...chunk, header }));
+  store.run(INSERT_TEXT, lastId, ...fullTextColumns({ ...chunk, header }));
   return !isKnown;
 }
 
-export function countChunks({ db }: Store, session: number): number {
+export function countChunks(db: Store, session: number): number {
   const row = db.get("SELECT count(*) AS n FROM chunks WHERE session = ?", session);
   return Number(row?.n);
 }
 
 /** Removes a session from the index. Its vectors and topics stay in their caches, since they were paid for. */
 export function removeSession(store: Store, session: { number: number; id: string }): void {
-  store.db.transaction(() => {
+  store.transaction(() => {
     removeContents(store, session.number);
     updateRewound(store, session.number, []);
     // by number: a session whose file was deleted while it was read has no row in `sessions` yet
-    store.db.run("DELETE FROM row_keys WHERE session = ?", session.number);
-    store.db.run("DELETE FROM copies WHERE session_id = $id OR owner_id = $id", { id: session.id });
-    store.db.run("DELETE FROM index_state WHERE session_id = ?", session.id);
-    store.db.run("DELETE FROM sessions WHERE number = ?", session.number);
+    store.run("DELETE FROM row_keys WHERE session = ?", session.number);
+    store.run("DELETE FROM copies WHERE session_id = $id OR owner_id = $id", { id: session.id });
+    store.run("DELETE FROM index_state WHERE session_id = ?", session.id);
+    store.run("DELETE FROM sessions WHERE number = ?", session.number);
   });
 }
 
@@ -128,13 +127,13 @@ export function removeContents(store: Store, session: number): void {
 
 /** Removes a session's chunks, all or those below an index; their vectors stay in the cache. */
 export function removeChunks(store: Store, session: number, below = Number.MAX_SAFE_INTEGER): void {
-  const ids = store.db.all("SELECT id FROM chunks WHERE session = ? AND chunk_index < ?", session, below);
+  const ids = store.all("SELECT id FROM chunks WHERE session = ? AND chunk_index < ?", session, below);
   for (const row of ids) removeChunk(store, Number(row.id));
   removeEmptyExchanges(store, session);
 }
 
 /** Removes the exchanges of a session that no chunk is a part of any longer. */
-export function removeEmptyExchanges({ db }: Store, session: number): void {
+export function removeEmptyExchanges(db: Store, session: number): void {
   db.run(
     "DELETE FROM exchanges WHERE session = $session AND id NOT IN (SELECT exchange FROM chunks WHERE session = $session)",
     { session },
@@ -143,13 +142,13 @@ export function removeEmptyExchanges({ db }: Store, session: number): void {
 
 /** Replaces a chunk's topics, also in the full text. */
 export function putTopics(store: Store, chunkId: number, topics: string[]): void {
-  store.db.run("UPDATE chunks SET topic_tags = ? WHERE id = ?", JSON.stringify(topics), chunkId);
+  store.run("UPDATE chunks SET topic_tags = ? WHERE id = ?", JSON.stringify(topics), chunkId);
   const [text] = readChunkTexts(store, [chunkId]);
   if (text) putFullText(store, text);
 }
 
 /** Puts the words of a stored chunk into the full text, and notes how long it is. */
-function putFullText({ db }: Store, { id, rows, ...text }: ChunkText): void {
+function putFullText(db: Store, { id, rows, ...text }: ChunkText): void {
   const content = joinContent(rows);
   const length = headerText(text.header).length + content.length;
   db.run("UPDATE chunks SET length = ? WHERE id = ?", length, id);
@@ -159,7 +158,7 @@ function putFullText({ db }: Store, { id, rows, ...text }: ChunkText): void {
 
 /** Returns a session's chunks from an index on, by index. */
 export function storedChunks(store: Store, session: number, index: number): Map<number, StoredChunk> {
-  const rows = store.db.all(
+  const rows = store.all(
     `SELECT id, chunk_index, lower(hex(content_hash)) AS hash,
          exchange || ' ' || first_line || ' ' || first_nth || ' ' || last_line || ' ' || last_nth ||
          coalesce(' ' || part_from || ' ' || part_to, '') || ' ' || tools AS place
@@ -183,15 +182,14 @@ function describePlace(chunk: Chunk, { exchange }: ChunkPlace): string {
 
 /** Removes a chunk; its vector stays paid for. */
 export function removeChunk(store: Store, id: number): void {
-  const { db } = store;
   dropBits(store, id);
-  db.run("DELETE FROM chunks_fts WHERE rowid = ?", id);
-  db.run("DELETE FROM chunks WHERE id = ?", id);
+  store.run("DELETE FROM chunks_fts WHERE rowid = ?", id);
+  store.run("DELETE FROM chunks WHERE id = ?", id);
 }
 
 /** Removes the rows of a session: all, or those on some lines. */
 export function removeRows(store: Store, session: number, { after, to } = ALL_LINES): void {
-  const rows = store.db.all(
+  const rows = store.all(
     "SELECT id, who FROM rows WHERE session = ? AND line > ? AND line <= ?",
     session,
     after,
@@ -201,7 +199,7 @@ export function removeRows(store: Store, session: number, { after, to } = ALL_LI
 }
 
 /** Removes a row with its full text and its error lines. */
-export function removeRow({ db }: Store, { id, who }: { id: number; who: Row["who"] }): void {
+export function removeRow(db: Store, { id, who }: { id: number; who: Row["who"] }): void {
   if (who === "tool") {
     db.run("DELETE FROM deeds_fts WHERE rowid = ?", id);
     db.run("DELETE FROM error_lines WHERE deed = ?", id);
@@ -212,17 +210,17 @@ export function removeRow({ db }: Store, { id, who }: { id: number; who: Row["wh
 /** Releases the transcript rows of sessions, so that sessions with copies of them may index them. */
 export function releaseRows(store: Store, sessionIds: readonly string[]): void {
   const ids = JSON.stringify(sessionIds);
-  store.db.run(
+  store.run(
     `DELETE FROM row_keys
        WHERE session IN (SELECT number FROM sessions WHERE id IN (SELECT value FROM json_each(?)))`,
     ids,
   );
-  store.db.run("DELETE FROM copies WHERE session_id IN (SELECT value FROM json_each(?))", ids);
+  store.run("DELETE FROM copies WHERE session_id IN (SELECT value FROM json_each(?))", ids);
 }
 
 /** Returns the sessions whose copies of this session's rows were left out. */
 export function sessionsWithCopies(store: Store, ownerId: string): string[] {
-  return store.db
+  return store
     .all("SELECT session_id FROM copies WHERE owner_id = ?", ownerId)
     .map((row) => String(row.session_id));
 }
@@ -242,13 +240,12 @@ export function putRows(
   rows: readonly Row[],
   { lines, ...place }: RowOwner & { lines: LinesAfter },
 ): void {
-  const { db } = store;
   removeRows(store, place.session, lines);
   for (const row of rows) {
     const { line, nth, at = place.timestamp, who } = row;
-    if (who === "tool") addDone(db, row, place);
+    if (who === "tool") addDone(store, row, place);
     else
-      db.run(
+      store.run(
         "INSERT INTO rows (session, line, nth, at, who, text, tool) VALUES (?, ?, ?, ?, ?, ?, ?)",
         place.session,
         line,
@@ -261,7 +258,7 @@ export function putRows(
   }
 }
 
-function addDone(db: Store["db"], row: Done, { session, timestamp }: RowOwner): void {
+function addDone(db: Store, row: Done, { session, timestamp }: RowOwner): void {
   const { line, nth, at = timestamp, resultLine = null, kind, tool, target, input, outcome, result } = row;
   const paths = row.paths.join("\n");
   const texts = [target, paths === target ? null : paths, input, outcome, result];

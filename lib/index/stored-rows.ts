@@ -71,7 +71,7 @@ function saidFrom<Who extends Said["who"]>({
 
 /** Reads the rows of a session in order: all, or those on some lines. */
 export function readRows(store: Store, session: number, { after, to } = ALL_LINES): Stored[] {
-  return store.db
+  return store
     .all(
       `SELECT ${ROW_COLUMNS} FROM rows r WHERE r.session = ? AND r.line > ? AND r.line <= ? ORDER BY r.line, r.nth`,
       session,
@@ -83,7 +83,7 @@ export function readRows(store: Store, session: number, { after, to } = ALL_LINE
 
 /** Reads what was done in a session, in order: all, or the calls on some lines. */
 export function readDone(store: Store, session: number, { after, to } = ALL_LINES): Stored<Done>[] {
-  return store.db
+  return store
     .all(
       `SELECT ${ROW_COLUMNS} FROM rows r WHERE r.session = ? AND r.line > ? AND r.line <= ? AND r.who = 'tool'
        ORDER BY r.line, r.nth`,
@@ -106,7 +106,7 @@ export interface StoredExchange {
 
 /** Reads the exchanges of a session in order; deeds before the first of them, or in one without words, belong to another. */
 export function readExchanges(store: Store, session: number): StoredExchange[] {
-  const chunks = store.db.all(
+  const chunks = store.all(
     `SELECT e.line, e.nth, iif(t.content_hash IS NULL, NULL, c.topic_tags) AS topics
        FROM exchanges e JOIN chunks c ON c.exchange = e.id LEFT JOIN paid.topics t ON t.content_hash = c.content_hash
        WHERE e.session = ? ORDER BY e.line, e.nth, c.chunk_index`,
@@ -133,7 +133,7 @@ export interface ChunkText extends Pick<Chunk, "rows" | "header" | "tools"> {
 }
 
 /** Returns whether a row of a session contains one of these texts. */
-export function holdsAny({ db }: Store, session: number, texts: readonly string[]): boolean {
+export function holdsAny(db: Store, session: number, texts: readonly string[]): boolean {
   if (texts.length === 0) return false;
   return (
     db.get(
@@ -149,7 +149,7 @@ export function holdsAny({ db }: Store, session: number, texts: readonly string[
 export function readChunkTexts(store: Store, ids: readonly number[]): ChunkText[] {
   const wanted = JSON.stringify(ids);
   const said = readSaid(store, ids);
-  return store.db
+  return store
     .all(
       `SELECT ${HEADER_COLUMNS}, c.id, c.tools FROM chunks c JOIN exchanges e ON e.id = c.exchange
        WHERE c.id IN (SELECT value FROM json_each(?)) ORDER BY c.id`,
@@ -178,7 +178,7 @@ export function toHeader({ day, clock, topic_tags, participants, speaker, subjec
 
 /** Reads the messages of chunks, by chunk id; where a chunk is a piece of a long message, that piece. */
 export function readSaid(store: Store, ids: readonly number[]): Map<number, Said<Speaker>[]> {
-  const rows = store.db.all(
+  const rows = store.all(
     `SELECT c.id AS chunk, c.part_from, c.part_to, r.line, r.nth, r.at, r.who,
          CASE WHEN c.part_from IS NULL THEN r.text ELSE substr(r.text, c.part_from + 1, c.part_to - c.part_from) END AS text
        FROM json_each(?) CROSS JOIN chunks c ON c.id = value CROSS JOIN rows r ON ${SAID_IN_CHUNK}

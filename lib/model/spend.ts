@@ -81,13 +81,13 @@ export function openSpendLedger(
       const counted = calls === undefined ? (purse ?? "") : PROGRAM;
       const estimate = findPrice(call, tokens, llm?.prices);
       withSpend(home, (store) =>
-        store.db.transaction(() => {
+        store.transaction(() => {
           const spent = readDay(store, day, counted);
           const cap = llm?.dailyBudgetUsd ?? DEFAULT_BUDGET_USD;
           if (calls !== undefined) refuseOverCalls(call, calls, spent.calls);
           else refuseOverCap(call, { estimate, cap, spent: spent.usd, purse: purse ?? "llm" });
           const row = [id, at, day, feature, model, tokens.input, tokens.output, estimate.usd, counted];
-          store.db.run("INSERT INTO spend VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", ...row);
+          store.run("INSERT INTO spend VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", ...row);
         }),
       );
       return reserved(call, id, { home, prices: llm?.prices });
@@ -104,7 +104,7 @@ function reserved(
   const record = ({ input, output }: Tokens, usd: number) => {
     try {
       const update = "UPDATE spend SET input_tokens = ?, output_tokens = ?, usd = ? WHERE id = ?";
-      withSpend(home, ({ db }) => db.run(update, input, output, usd, id));
+      withSpend(home, (db) => db.run(update, input, output, usd, id));
     } catch {
       // a full disk must not lose an answer that is paid: the call stays counted at its estimate
     }
@@ -181,7 +181,7 @@ function refuseOverCalls({ model, feature }: PlannedCall, cap: number, calls: nu
 }
 
 /** Returns what was spent on a day, by one purse if one is named. */
-function readDay({ db }: Store, day: string, purse?: string): Spent {
+function readDay(db: Store, day: string, purse?: string): Spent {
   const sums = "COUNT(*) AS calls, TOTAL(usd) AS usd, TOTAL(input_tokens) AS i, TOTAL(output_tokens) AS o";
   const { usd, calls, i, o } =
     db.get(`SELECT ${sums} FROM spend WHERE day = ? AND purse = COALESCE(?, purse)`, day, purse ?? null) ??

@@ -292,7 +292,7 @@ export function parseChanges(changes: Readonly<Record<string, string>>): Record<
 
 /** Returns the failures of a session's observer; undefined when the last attempt was fine. */
 export function readBackoff(paths: LedgerPaths, sessionId: string): Backoff | undefined {
-  return withExistingState(paths, ({ db }) => {
+  return withExistingState(paths, (db) => {
     const row = db.get("SELECT * FROM observer_backoffs WHERE session_id = ?", sessionId);
     if (!row) return undefined;
     const [failures, notBefore] = [Number(row.failures), Number(row.not_before)];
@@ -306,7 +306,7 @@ export function noteAttempt(
   { sessionId, failure, now }: { sessionId: string; failure: string | undefined; now: number },
 ): void {
   const before = readBackoff(paths, sessionId);
-  withState(paths, ({ db }) => {
+  withState(paths, (db) => {
     if (failure === undefined) {
       db.run("DELETE FROM observer_backoffs WHERE session_id = ?", sessionId);
       return;
@@ -383,7 +383,7 @@ export async function forgetLedgers(
     if (!part && !dryRun) await withLock(`${file}.lock`, WRITER_WAIT_MS, () => remove(file));
   }
   // A reason may quote what an observer failed on; without it, it is asked again.
-  if (!dryRun) withExistingState(paths, ({ db }) => db.exec("DELETE FROM observer_backoffs"));
+  if (!dryRun) withExistingState(paths, (db) => db.exec("DELETE FROM observer_backoffs"));
   return counts;
 }
 

@@ -93,7 +93,7 @@ export async function keepRules(session: Session, options: MemoryOptions): Promi
 
 /** Keeps the standing rules of sessions that were indexed since a time: no hook may have followed them. */
 export async function keepFound(
-  { db }: Store,
+  db: Store,
   { since, ...options }: MemoryOptions & { since: string },
 ): Promise<void> {
   const rows = db.all(

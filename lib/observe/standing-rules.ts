@@ -61,7 +61,7 @@ type End = Pick<StandingMark, "sessionId" | "line" | "words" | "at">;
 
 /** Reads the marks and ends that are stored. */
 export function readStanding(paths: Pick<PathsWithRules, "state">): { marks: StandingMark[]; ends: End[] } {
-  const read = ({ db }: Store) => {
+  const read = (db: Store) => {
     const rows = <Row>(sql: string) => db.all(sql) as unknown as Row[];
     return { marks: rows<StandingMark>(`${MARKS} WHERE kind <> 'repeat'`), ends: rows<End>(ENDS) };
   };
@@ -249,8 +249,8 @@ export function replaceMarks(
   marks: readonly StandingMark[],
 ): void {
   const replace = (state: Store) =>
-    state.db.transaction(() => {
-      state.db.run("DELETE FROM standing_marks WHERE agent = ? AND session_id = ?", agent, id);
+    state.transaction(() => {
+      state.run("DELETE FROM standing_marks WHERE agent = ? AND session_id = ?", agent, id);
       for (const mark of marks) insertMark(state, mark);
     });
   if (marks.length > 0) withState(paths, replace);
@@ -262,7 +262,7 @@ export function addMark(paths: PathsWithRules, mark: StandingMark): void {
   withState(paths, (state) => insertMark(state, mark));
 }
 
-function insertMark({ db }: Store, mark: StandingMark): void {
+function insertMark(db: Store, mark: StandingMark): void {
   const { agent, sessionId, id, line, at, project, cwd, file, words, by, kind, names } = mark;
   db.run(
     "INSERT OR REPLACE INTO standing_marks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -275,14 +275,14 @@ export function endRule(
   paths: Pick<PathsWithRules, "state">,
   { mark: { sessionId, line, words }, at }: { mark: StandingMark; at: string },
 ): void {
-  withState(paths, ({ db }) => {
+  withState(paths, (db) => {
     db.run("INSERT OR REPLACE INTO standing_ends VALUES (?, ?, ?, ?)", sessionId, line, words, at);
   });
 }
 
 /** Forgets marks and what was ended, by their sessions or by their words; returns how many. */
 export function forgetStanding(forgetting: Forgetting, { paths, dryRun }: ForgetIn): Partial<Found> {
-  const forget = ({ db }: Store) => {
+  const forget = (db: Store) => {
     const isGone = (row: SqlRow) =>
       isForgotten(forgetting, textOf(row.session_id) ?? "", [textOf(row.words) ?? ""], Number(row.line));
     let found = 0;

@@ -71,7 +71,7 @@ export function matchingChunks(
   { filter, limit }: { filter: ChunkFilter; limit: number },
 ): number[] {
   // Filtering every match of a common word costs a lookup each; filtering the best of them is mostly enough.
-  const best = store.db
+  const best = store
     .all(
       "SELECT rowid AS id FROM chunks_fts WHERE chunks_fts MATCH $match ORDER BY bm25(chunks_fts) LIMIT $limit",
       { match, limit: limit * OVERFETCH },
@@ -80,7 +80,7 @@ export function matchingChunks(
   const kept = keepMatching(store, best, filter);
   if (kept.length >= limit || best.length < limit * OVERFETCH) return kept.slice(0, limit);
   const { where, values } = toWhere(filter);
-  return store.db
+  return store
     .all(
       `SELECT c.id FROM chunks_fts CROSS JOIN chunks c ON c.id = chunks_fts.rowid
        CROSS JOIN sessions s ON s.number = c.session
@@ -103,7 +103,7 @@ export function matchingDeeds(
   { filter, limit }: { filter: ChunkFilter; limit: number },
 ): FoundDeed[] {
   const { where, values } = toWhere(filter);
-  return store.db
+  return store
     .all(
       `SELECT c.id AS chunk, ${ROW_COLUMNS} FROM
          (SELECT rowid AS id, bm25(deeds_fts) AS score FROM deeds_fts WHERE deeds_fts MATCH $match
@@ -123,7 +123,7 @@ export function matchingDeeds(
 export function keepMatching(store: Store, ids: readonly number[], filter: ChunkFilter): number[] {
   const { sql, values, isOpen } = filterSelect(filter);
   if (isOpen || ids.length === 0) return [...ids];
-  const rows = store.db.all(`${sql} AND c.id IN (SELECT value FROM json_each($ids))`, {
+  const rows = store.all(`${sql} AND c.id IN (SELECT value FROM json_each($ids))`, {
     ...values,
     ids: JSON.stringify(ids),
   });
@@ -144,7 +144,7 @@ export function readChunks(store: Store, ids: readonly number[]): IndexedChunk[]
 }
 
 function selectChunks(store: Store, condition: string, values: NamedValues): IndexedChunk[] {
-  const rows = store.db.all(
+  const rows = store.all(
     `SELECT ${CHUNK_COLUMNS} FROM chunks c JOIN sessions s ON s.number = c.session
        JOIN exchanges e ON e.id = c.exchange WHERE ${condition}`,
     values,
@@ -182,7 +182,7 @@ export function readWithNeighbours(
 
 /** Returns the ids of chunks and of those before and after them. */
 function idsAround(store: Store, ids: Iterable<number>): number[] {
-  return store.db
+  return store
     .all(
       `SELECT DISTINCT c.id FROM json_each($ids) CROSS JOIN chunks own ON own.id = value
        CROSS JOIN chunks c ON c.session = own.session
@@ -212,7 +212,7 @@ export function readExchangesBeside(
   { count, step }: { count: number; step: -1 | 1 },
 ): IndexedChunk[][] {
   const [beside, order] = step === 1 ? [">", "ASC"] : ["<", "DESC"];
-  const lines = store.db
+  const lines = store
     .all(
       `SELECT DISTINCT e.line FROM exchanges e JOIN sessions s ON s.number = e.session
        WHERE s.id = $sessionId AND e.line ${beside} $exchangeLine ORDER BY e.line ${order} LIMIT $count`,
@@ -234,7 +234,7 @@ export function readChunksAfter(
 
 /** Returns the forks that hold a copy of a session's rows up to some time, which are indexed only once. */
 export function sessionsWithCopy(store: Store, sessionId: string, at: string): IndexedSession[] {
-  const ids = store.db
+  const ids = store
     .all(
       `SELECT session_id FROM copies WHERE owner_id = $sessionId AND $at < coalesce(
          (SELECT min(timestamp) FROM session_chunks c WHERE c.session_id = copies.session_id), '9999')`,

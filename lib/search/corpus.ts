@@ -16,7 +16,7 @@ export interface Corpus {
 }
 
 /** Returns how many chunks the index holds, or own sessions in it, and how long they are, from the full text's own record. */
-export function readCorpus({ db }: Store, { own = false }: { own?: boolean | undefined }): Corpus {
+export function readCorpus(db: Store, { own = false }: { own?: boolean | undefined }): Corpus {
   const row = db.get("SELECT block FROM chunks_fts_data WHERE id = 1");
   const [chunks = 0, ...words] = row?.block instanceof Uint8Array ? readVarints(row.block) : [];
   const averageWords = words.map((total) => (chunks > 0 ? total / chunks : 0));
@@ -84,10 +84,10 @@ export function readOccurrences(
   stem: string,
   ids: string,
 ): { id: number; column: TextColumn }[] {
-  store.db.exec(
+  store.exec(
     "CREATE VIRTUAL TABLE IF NOT EXISTS temp.occurrences USING fts5vocab(main, chunks_fts, instance)",
   );
-  return store.db.all(
+  return store.all(
     "SELECT doc AS id, col AS column FROM temp.occurrences WHERE term = $stem AND +doc IN (SELECT value FROM json_each($ids))",
     { stem, ids },
   ) as { id: number; column: TextColumn }[];
@@ -95,7 +95,7 @@ export function readOccurrences(
 
 /** Reads some sessions of the index, by id. */
 export function readIndexedSessions(store: Store, ids: Iterable<string>): Map<string, IndexedSession> {
-  const rows = store.db.all(
+  const rows = store.all(
     `SELECT ${SESSION_COLUMNS} FROM sessions WHERE id IN (SELECT value FROM json_each($ids))`,
     { ids: JSON.stringify([...ids]) },
   );
@@ -103,7 +103,7 @@ export function readIndexedSessions(store: Store, ids: Iterable<string>): Map<st
 }
 
 /** Returns the time of the oldest and of the newest chunk. */
-export function readCoveredTime({ db }: Store): { from: string; to: string } {
+export function readCoveredTime(db: Store): { from: string; to: string } {
   const span = db.get("SELECT min(timestamp) AS first, max(timestamp) AS last FROM chunks");
   return { from: String(span?.first ?? ""), to: String(span?.last ?? "") };
 }
@@ -111,7 +111,7 @@ export function readCoveredTime({ db }: Store): { from: string; to: string } {
 /** Returns whether another session in the store has the same id from its host. */
 export function hasNamesake(store: Store, id: string): boolean {
   return (
-    store.db.get("SELECT 1 FROM sessions WHERE id > $id || '~' AND id < $id || '~g' LIMIT 1", { id }) !==
+    store.get("SELECT 1 FROM sessions WHERE id > $id || '~' AND id < $id || '~g' LIMIT 1", { id }) !==
     undefined
   );
 }
@@ -122,7 +122,7 @@ export function uniquePrefix(store: Store, id: string, first = 0): string {
   const sharing = "SELECT 1 FROM sessions WHERE id >= $start AND id < $end LIMIT 2";
   for (let length = first + PREFIX_MIN; length < id.length; length++) {
     const start = id.slice(0, length);
-    const rows = store.db.all(sharing, { start, end: `${start}\u{10ffff}` });
+    const rows = store.all(sharing, { start, end: `${start}\u{10ffff}` });
     if (rows.length <= 1) return start;
   }
   return id;

@@ -58,7 +58,7 @@ function nearestBits(
 ): number[] {
   const inside = filter && filterSelect(filter);
   const condition = inside ? ` AND chunk_id IN (${inside.sql})` : "";
-  return store.db
+  return store
     .all(
       `SELECT chunk_id FROM session_embeddings
        WHERE embedding MATCH vec_quantize_binary($vector) AND k = $count${condition}`,
@@ -68,7 +68,7 @@ function nearestBits(
 }
 
 function rescore(store: Store, vector: Float32Array, ids: readonly number[]): Nearest[] {
-  return store.db
+  return store
     .all("SELECT id, embedding FROM chunks WHERE id IN (SELECT value FROM json_each($ids))", {
       ids: JSON.stringify(ids),
     })
@@ -82,7 +82,7 @@ function rescore(store: Store, vector: Float32Array, ids: readonly number[]): Ne
 function scan(store: Store, vector: Float32Array, { source, filter }: NearestOptions): Nearest[] {
   if (source.mode === "off") return [];
   const { sql, values } = filterSelect(filter);
-  const rows = store.db.iterate(
+  const rows = store.iterate(
     `SELECT id, embedding FROM chunks WHERE embedder = $embedder AND id IN (${sql})`,
     { ...values, embedder: source.embedder },
   );

@@ -54,7 +54,7 @@ function storedNames(
 }
 
 /** Returns the ids of the sessions in the index that pass a test. */
-export function idsWhere({ db }: Store, isWanted: (session: PlacedSession) => boolean): string[] {
+export function idsWhere(db: Store, isWanted: (session: PlacedSession) => boolean): string[] {
   const rows = db.all(`SELECT ${SESSION_COLUMNS} FROM sessions`).map(toIndexedSession);
   return rows.filter(isWanted).map(({ id }) => id);
 }

@@ -68,7 +68,7 @@ export function withSkipped(rows: readonly ShownRow[], store: Store, session: nu
   const count = "SELECT count(*) AS n FROM rows WHERE session = ? AND line > ? AND line < ?";
   return rows.map((row, i) => {
     const before = rows[i - 1];
-    const skipped = before ? Number(store.db.get(count, session, before.line, row.line)?.n ?? 0) : 0;
+    const skipped = before ? Number(store.get(count, session, before.line, row.line)?.n ?? 0) : 0;
     return skipped > 0 ? { ...row, skipped } : row;
   });
 }
@@ -123,7 +123,7 @@ export function takenBackBefore(
   const isIn = (line: number) => spans.some(([from, to]) => line >= from && line <= to);
   const begins = (rows: readonly ShownRow[]) => rows.filter(({ who, line }) => who === "user" && !isIn(line));
   const starts = shown.map((row) => begins(around).findLast(({ line }) => line <= row.line)?.line);
-  const asked = store.db
+  const asked = store
     .all("SELECT line FROM rows WHERE session = ? AND who = 'user' ORDER BY line", session.number)
     .map(({ line }) => Number(line))
     .filter((line) => !isIn(line));

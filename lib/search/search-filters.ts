@@ -108,7 +108,7 @@ async function sessionId(reference: string, { store, own, config, remark }: Filt
 
 /** Returns the id under which the index has a session, by its transcript; undefined when it has none of it. */
 function idOfFile(store: Store, file: string): string | undefined {
-  const row = store.db.get("SELECT id FROM sessions WHERE file = $file", { file });
+  const row = store.get("SELECT id FROM sessions WHERE file = $file", { file });
   return row && String(row.id);
 }
 

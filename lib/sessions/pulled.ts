@@ -24,7 +24,7 @@ const LEASE_DAYS = 30; // promised
 export function mayShowShared(paths: Pick<Paths, "state" | "copies">, now: Date = new Date()): boolean {
   if (!hasPulled(paths)) return false;
   try {
-    const row = withExistingState(paths, ({ db }) =>
+    const row = withExistingState(paths, (db) =>
       db.get("SELECT value FROM share_facts WHERE name = 'pulled_at'"),
     );
     return now.getTime() - Date.parse(String(row?.value)) < LEASE_DAYS * DAY_MS;

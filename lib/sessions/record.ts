@@ -303,16 +303,16 @@ function newRecord({ agent, id, file }: SessionIdentity): SessionRecord {
   return { agent, id, file, titleState: "", metaState: "", ...nothing };
 }
 
-function find({ db }: Store, { agent, id }: SessionKey): SessionRecord | undefined {
+function find(db: Store, { agent, id }: SessionKey): SessionRecord | undefined {
   const row = db.get("SELECT * FROM sessions WHERE agent = ? AND id = ?", agent, id);
   return row && toRecord(row);
 }
 
-function allRecords({ db }: Store): SessionRecord[] {
+function allRecords(db: Store): SessionRecord[] {
   return db.all("SELECT * FROM sessions").map(toRecord);
 }
 
-function writeRecords({ db }: Store, records: readonly SessionRecord[], paths: PathsWithRules): void {
+function writeRecords(db: Store, records: readonly SessionRecord[], paths: PathsWithRules): void {
   if (records.length === 0 || db.readOnly !== undefined) return;
   const json = (value: object | undefined) => (value ? JSON.stringify(value) : null);
   db.transaction(() => {
@@ -371,7 +371,7 @@ export async function forgetMetas(
   withExistingState(paths, (store) => {
     for (const record of allRecords(store))
       if (isForgotten(forgetting, record.id, textsIn(record)))
-        store.db.run("DELETE FROM sessions WHERE agent = ? AND id = ?", record.agent, record.id);
+        store.run("DELETE FROM sessions WHERE agent = ? AND id = ?", record.agent, record.id);
   });
   return found;
 }

@@ -37,7 +37,7 @@ export function takeFormerShared(paths: PathsWithRules): void {
       attachPaid(db, paths.database);
       const rules = currentExclusion({ paths, settings: paths.rules });
       for (const row of db.all(HELD)) writeHeld({ db, paths }, row, rules);
-      writeShareFact(state, "pulled_at", readFact({ db }, "pulled_at"));
+      writeShareFact(state, "pulled_at", readFact(db, "pulled_at"));
     } finally {
       db.close();
     }
@@ -65,8 +65,7 @@ function writeHeld(
     ...{ owner, machine, agent, id, storedId, project, number: Number(row.hub_number), updatedAt },
     ...{ name, cwd, parentId, startedAt, meta, observations },
   });
-  const store = { db, close: () => db.close() };
-  for (const { rows, ...exchange } of readExchanges(store, Number(row.number))) {
+  for (const { rows, ...exchange } of readExchanges(db, Number(row.number))) {
     const said = rows.map(({ id: _, session: __, ...said }) => said as Row);
     copy.put({ ...exchange, rows: withoutTexts(said, hasText), hash: "" });
   }

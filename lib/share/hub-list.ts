@@ -95,8 +95,8 @@ export function openForPull(
   state: Store,
   { paths, settings: { redact, exclude } }: { paths: Paths; settings: Pick<Settings, "redact" | "exclude"> },
 ): HubList {
-  state.db.exec(TABLE);
-  const list = { db: state.db, copies: paths.copies };
+  state.exec(TABLE);
+  const list = { db: state, copies: paths.copies };
   const rules = shortHash(JSON.stringify([FORMAT, exclude, redactionVersion(redact)])).toString(36);
   if (readShareFact(state, "pull_rules") !== rules) removeAllPulled(list, paths);
   writeShareFact(state, "pull_rules", rules);
@@ -105,7 +105,7 @@ export function openForPull(
 
 /** Runs work on the list; undefined where nothing was pulled yet. */
 export function withHubList<T>(paths: Paths, work: (list: HubList) => T): T | undefined {
-  return withExistingState(paths, ({ db }) => {
+  return withExistingState(paths, (db) => {
     const hasTables = db.get("SELECT 1 FROM sqlite_schema WHERE name = 'hub_sessions'") !== undefined;
     return hasTables ? work({ db, copies: paths.copies }) : undefined;
   });
@@ -116,7 +116,7 @@ export function removeAllPulled({ db }: HubList, paths: Paths): void {
   for (const file of pulledFiles({ ...paths, transcripts: [] })) removePulled(file);
   keepCopyList(paths);
   db.exec("DELETE FROM hub_sessions");
-  for (const name of ["feeds", "unread"] as const) writeShareFact({ db }, name, undefined);
+  for (const name of ["feeds", "unread"] as const) writeShareFact(db, name, undefined);
 }
 
 /** Removes a copy, with what is beside it. */
@@ -155,7 +155,7 @@ export interface UnreadSession extends Pick<SharedSession, "number" | "project" 
 
 /** Returns the sessions of the hub that were not taken. */
 export function readUnread({ db }: HubList): UnreadSession[] {
-  return JSON.parse(readShareFact({ db }, "unread") ?? "[]");
+  return JSON.parse(readShareFact(db, "unread") ?? "[]");
 }
 
 /** Returns the sessions of the hub that were not taken, each with why. */
@@ -192,10 +192,10 @@ export async function indexPulled(
 }
 
 function dropGone(store: Store, files: ReadonlySet<string>): void {
-  const known = store.db.all("SELECT number, id, file FROM sessions WHERE owner IS NOT NULL");
+  const known = store.all("SELECT number, id, file FROM sessions WHERE owner IS NOT NULL");
   const gone = known.filter(({ file }) => !files.has(String(file)));
   if (gone.length === 0) return;
-  store.db.transaction(() => {
+  store.transaction(() => {
     for (const { number, id } of gone) removeSession(store, { number: Number(number), id: String(id) });
     markErase(store);
   });

@@ -97,13 +97,13 @@ async function copyExchanges(
 }
 
 /** Completes a copy, which the index reads then; returns whether words are gone from it. */
-function endCopy(copy: CopyWriter, { storedId, seq }: Described, { store: { db }, gone }: Fetch): boolean {
+function endCopy(copy: CopyWriter, { storedId, seq }: Described, { store, gone }: Fetch): boolean {
   const unread = `UPDATE index_state SET size = -1,
        file_hash = CASE WHEN cursor_offset > ? THEN 'changed' ELSE file_hash END WHERE session_id = ?`;
   // before, for a run that goes on from a killed one, and behind it, where another has just read the copy as it was
-  db.run(unread, Number.MAX_SAFE_INTEGER, storedId);
+  store.run(unread, Number.MAX_SAFE_INTEGER, storedId);
   const { hasLost, kept } = copy.end({ seq });
-  db.run(unread, kept, storedId);
+  store.run(unread, kept, storedId);
   if (hasLost) gone.add(storedId);
   return hasLost;
 }

@@ -224,7 +224,7 @@ export function shareRules({ settings }: Pick<Config, "settings">): string {
 
 /** Returns the keys of sessions for which the index holds nothing to send, or no directory that names a project. */
 export function emptiedSessions(store: Store): SessionKey[] {
-  return store.db
+  return store
     .all(`SELECT id, agent, parent_id FROM own_sessions JOIN index_state ON session_id = id
      WHERE (chunk_count = 0 OR cwd IS NULL) AND (status = 'complete' OR source_gone = 1)`)
     .map(({ id, agent, parent_id }) => ({
@@ -248,7 +248,7 @@ export function localSessions({
 }): LocalSession[] {
   const context = { config, exclusion, rules: shareRules(config), lookup: projectLookup(config.paths) };
   const found = new Map<string, LocalSession>();
-  for (const row of store.db.all(`SELECT number, id, agent, file, name, cwd, project, parent_id, started_at, updated_at, chunk_count, last_indexed
+  for (const row of store.all(`SELECT number, id, agent, file, name, cwd, project, parent_id, started_at, updated_at, chunk_count, last_indexed
      FROM own_sessions JOIN index_state ON session_id = id
      WHERE agent <> 'plain' AND chunk_count > 0 ORDER BY updated_at DESC`)) {
     const session = toLocalSession(row, context);

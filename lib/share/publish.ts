@@ -68,8 +68,8 @@ export async function greetHub({ hub, state, origin, machine }: Sharing): Promis
      ON CONFLICT (id) DO UPDATE SET machine = excluded.machine, seq = greatest(o.seq, excluded.seq) RETURNING seq`,
     [origin, machine, notedSeq],
   );
-  state.db.transaction(() => {
-    state.db.exec("DELETE FROM share_published");
+  state.transaction(() => {
+    state.exec("DELETE FROM share_published");
     writeShareFact(state, "hub", String(row.hub));
     writeShareFact(state, "label", hub.label);
     writeShareFact(state, "seq", String(own?.seq));
@@ -112,7 +112,7 @@ export async function publish(run: Sharing): Promise<PublishReport> {
       report.sessions += sessions;
       report.chunks += chunks;
       if (out !== undefined) refused.push(out);
-      state.db.transaction(() => {
+      state.transaction(() => {
         notePublished(state, sent);
         if (seq > 0) writeShareFact(state, "seq", String(seq));
       });
@@ -176,7 +176,7 @@ type Withdrawal = SessionKey & { undone: 0 | 1 };
 
 /** Sends the hub what was forgotten or readmitted here. Returns how many of its sessions were removed. */
 async function sendWithdrawals({ hub, state }: Sharing): Promise<number> {
-  const rows = state.db.all("SELECT agent, id, undone FROM share_withdrawals WHERE sent = 0");
+  const rows = state.all("SELECT agent, id, undone FROM share_withdrawals WHERE sent = 0");
   const pending = rows as unknown[] as Withdrawal[];
   if (pending.length === 0) return 0;
   const [back, out] = [pending.filter(({ undone }) => undone), pending.filter(({ undone }) => !undone)];
@@ -191,16 +191,16 @@ async function sendWithdrawals({ hub, state }: Sharing): Promise<number> {
     );
     return await removeSessions(hub, out);
   });
-  state.db.transaction(() => {
+  state.transaction(() => {
     dropPublished(state, out);
     for (const { agent, id, undone } of pending)
-      state.db.run(
+      state.run(
         "UPDATE share_withdrawals SET sent = 1 WHERE agent = ? AND id = ? AND undone = ?",
         agent,
         id,
         undone,
       );
-    state.db.exec("DELETE FROM share_withdrawals WHERE sent = 1 AND undone = 1");
+    state.exec("DELETE FROM share_withdrawals WHERE sent = 1 AND undone = 1");
   });
   return removed;
 }
@@ -391,7 +391,7 @@ async function putExchanges(
   }
 }
 
-function notePublished({ db }: Store, sessions: readonly LocalSession[]): void {
+function notePublished(db: Store, sessions: readonly LocalSession[]): void {
   for (const { agent, id, signature, project, name = null, cwd } of sessions) {
     db.run(
       "INSERT OR REPLACE INTO share_published (agent, id, signature, project, name, cwd) VALUES (?, ?, ?, ?, ?, ?)",
@@ -406,8 +406,8 @@ function notePublished({ db }: Store, sessions: readonly LocalSession[]): void {
 }
 
 function dropPublished(state: Store, keys: readonly SessionKey[]): void {
-  state.db.transaction(() => {
+  state.transaction(() => {
     for (const { agent, id } of keys)
-      state.db.run("DELETE FROM share_published WHERE agent = ? AND id = ?", agent, id);
+      state.run("DELETE FROM share_published WHERE agent = ? AND id = ?", agent, id);
   });
 }

@@ -77,7 +77,7 @@ async function updateList(pull: Pull): Promise<number> {
   const { hub, list } = pull;
   const scope = readScope(pull);
   const now = await readHeads(hub, scope);
-  const known: Feed[] = JSON.parse(readShareFact(list, "feeds") ?? "[]");
+  const known: Feed[] = JSON.parse(readShareFact(list.db, "feeds") ?? "[]");
   const before = new Map(known.map((feed) => [feedKey(feed), feed]));
   const changed = now.filter((feed) => !isSame(feed, before.get(feedKey(feed))));
   if (changed.length === 0 && now.length === before.size) return 0;
@@ -98,7 +98,7 @@ async function updateList(pull: Pull): Promise<number> {
       removeShared(list, session);
     }
     noteListed(list, listed, (row) => !feeds.has(feedKey(row)) || whole.has(feedKey(row)));
-    writeShareFact(list, "feeds", JSON.stringify(now));
+    writeShareFact(list.db, "feeds", JSON.stringify(now));
     return gone.length;
   });
 }
@@ -118,7 +118,7 @@ function noteListed(
     const fault = session.fault ?? noteShared(list, session, known.get(number));
     if (fault !== undefined) unread.push({ number, project, origin, session: oneLine(storedId, 100), fault });
   }
-  writeShareFact(list, "unread", JSON.stringify(unread));
+  writeShareFact(list.db, "unread", JSON.stringify(unread));
 }
 
 /**

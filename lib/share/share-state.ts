@@ -75,19 +75,19 @@ export function ownOrigin(state: Store): string {
   return readShareFact(state, "origin") ?? "";
 }
 
-export function readShareFact(state: Pick<Store, "db">, name: FactName): string | undefined {
-  const row = state.db.get("SELECT value FROM share_facts WHERE name = ?", name);
+export function readShareFact(state: Store, name: FactName): string | undefined {
+  const row = state.get("SELECT value FROM share_facts WHERE name = ?", name);
   return row && String(row.value);
 }
 
 /** Sets a fact, or removes it when the value is undefined. */
-export function writeShareFact(state: Pick<Store, "db">, name: FactName, value: string | undefined): void {
-  if (value === undefined) state.db.run("DELETE FROM share_facts WHERE name = ?", name);
-  else state.db.run("INSERT OR REPLACE INTO share_facts (name, value) VALUES (?, ?)", name, value);
+export function writeShareFact(state: Store, name: FactName, value: string | undefined): void {
+  if (value === undefined) state.run("DELETE FROM share_facts WHERE name = ?", name);
+  else state.run("INSERT OR REPLACE INTO share_facts (name, value) VALUES (?, ?)", name, value);
 }
 
 /** Returns every note of what was published, by `<agent> <id>`. */
-export function readPublished({ db }: Store): Map<string, PublishedNote> {
+export function readPublished(db: Store): Map<string, PublishedNote> {
   const rows = db.all("SELECT agent, id, signature, project, name, cwd FROM share_published");
   const notes = rows.map(({ name, cwd, ...row }) => {
     return { ...row, name: name ?? undefined, cwd: cwd ?? undefined } as PublishedNote;
@@ -113,7 +113,7 @@ export function forgetPublished(forgetting: Forgetting, { paths, dryRun }: Forge
   withExistingState(paths, (state) => {
     for (const { agent, id, name, cwd } of readPublished(state).values()) {
       if (kept(name) !== (name ?? null) || kept(cwd) !== (cwd ?? null))
-        state.db.run(
+        state.run(
           "UPDATE share_published SET name = ?, cwd = ? WHERE agent = ? AND id = ?",
           kept(name),
           kept(cwd),
@@ -133,10 +133,10 @@ export function withdrawForgotten(paths: Paths, sessions: readonly { id: string;
   withExistingState(paths, (state) => {
     if (readShareFact(state, "origin") === undefined) return;
     const published = [...readPublished(state).values()];
-    const insert = state.db.prepare(
+    const insert = state.prepare(
       "INSERT OR REPLACE INTO share_withdrawals (agent, id, entry) VALUES (?, ?, ?)",
     );
-    state.db.transaction(() => {
+    state.transaction(() => {
       for (const { id, entry } of sessions) {
         for (const agent of AGENTS) insert.run(agent, id, entry);
         // a subagent is published under its parent's id
@@ -149,7 +149,7 @@ export function withdrawForgotten(paths: Paths, sessions: readonly { id: string;
 
 /** Records that these entries of `exclude` no longer keep anything out. */
 export function readmitForgotten(paths: Paths, entries: readonly string[]): void {
-  withExistingState(paths, ({ db }) => {
+  withExistingState(paths, (db) => {
     for (const entry of entries)
       db.run("UPDATE share_withdrawals SET undone = 1, sent = 0 WHERE entry = ?", entry);
   });

@@ -107,7 +107,7 @@ export async function leaveHub(config: Config): Promise<{ hub: string; sessions:
       await hub.query("DELETE FROM session_memory.origins WHERE id = $1", [origin]);
       withState(config.paths, (state) => {
         removeAllPulled(openForPull(state, config), config.paths);
-        state.db.exec("DELETE FROM share_published; DELETE FROM share_facts");
+        state.exec("DELETE FROM share_published; DELETE FROM share_facts");
         writeShareFact(state, "left", new Date().toISOString());
       });
       removeDatabase(config.paths.formerShared);
@@ -223,7 +223,7 @@ function isResting(state: Store): boolean {
 
 function noteSuccess(state: Store, { publish, pull }: ShareOptions): void {
   const now = new Date().toISOString();
-  state.db.transaction(() => {
+  state.transaction(() => {
     if (publish) writeShareFact(state, "last_publish", now);
     if (pull) writeShareFact(state, "last_pull", now);
     for (const name of ["failures", "next_try", "error", "left"] as const)
@@ -235,7 +235,7 @@ function noteSuccess(state: Store, { publish, pull }: ShareOptions): void {
 function noteFailure(state: Store, error: SessionMemoryError): void {
   const failures = Number(readShareFact(state, "failures") ?? 0) + 1;
   const rest = Math.min(REST_MS * 2 ** (failures - 1), REST_MAX_MS);
-  state.db.transaction(() => {
+  state.transaction(() => {
     writeShareFact(state, "failures", String(failures));
     writeShareFact(state, "next_try", new Date(Date.now() + rest).toISOString());
     writeShareFact(state, "error", error.message);

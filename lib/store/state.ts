@@ -37,7 +37,7 @@ export function openState({ state }: StatePaths): Store {
     },
   });
   db.exec("PRAGMA secure_delete = ON");
-  return { db, close: () => db.close() };
+  return db;
 }
 
 /** Opens `state.db`, runs `work` on it and closes it. */
@@ -57,7 +57,7 @@ export function withExistingState<T>(paths: StatePaths, work: (state: Store) => 
 
 /** Removes deleted data from the database file and its WAL. */
 export function eraseFreedState(paths: StatePaths): void {
-  withExistingState(paths, ({ db }) => {
+  withExistingState(paths, (db) => {
     db.exec("VACUUM");
     db.get("PRAGMA wal_checkpoint(TRUNCATE)");
   });
@@ -260,7 +260,7 @@ export function recordWritten(
   paths: StatePaths,
   { path, content, sessionId }: WrittenFile & { content: string | Uint8Array },
 ): void {
-  withState(paths, ({ db }) => {
+  withState(paths, (db) => {
     db.run(
       "INSERT OR REPLACE INTO written_files (path, sha256, session_id, written_at, home) VALUES (?, ?, ?, ?, ?)",
       realFile(path),
@@ -274,7 +274,7 @@ export function recordWritten(
 
 /** Returns every recorded file. */
 export function writtenFiles(paths: StatePaths): WrittenFile[] {
-  const rows = withExistingState(paths, ({ db }) =>
+  const rows = withExistingState(paths, (db) =>
     db.all("SELECT path, session_id FROM written_files ORDER BY path"),
   );
   return (rows ?? []).map(({ path, session_id }) => ({ path: String(path), sessionId: String(session_id) }));
@@ -312,7 +312,7 @@ export function forgetFiles(
 
 /** Drops the records of files that are gone: their names have words of what was forgotten. */
 function dropRecords(paths: StatePaths, files: readonly string[]): void {
-  withExistingState(paths, ({ db }) => {
+  withExistingState(paths, (db) => {
     for (const file of files) db.run("DELETE FROM written_files WHERE path = ?", realFile(file));
   });
 }
@@ -338,7 +338,7 @@ export function byName(forgetting: Forgetting): Forgetting {
   return { hasName, hasText: (text) => hasText(text) || isNamed(text) };
 }
 
-function isRecorded({ db }: Store, file: string, paths: StatePaths): boolean {
+function isRecorded(db: Store, file: string, paths: StatePaths): boolean {
   const content = readBytes(file, WRITTEN_MAX_BYTES);
   if (content === undefined) return false;
   const row = db.get("SELECT sha256, home FROM written_files WHERE path = ?", realFile(file));

@@ -13,10 +13,7 @@ import { attachPaid } from "./paid.ts";
 import { openDatabase, type SqlDatabase } from "./sqlite.ts";
 
 /** An open index. Queries are in the modules that own their subject, such as index-state.ts and session-rows.ts. */
-export interface Store {
-  readonly db: SqlDatabase;
-  close(): void;
-}
+export type Store = SqlDatabase;
 
 /**
  * Opens an index, with what was paid for attached as `paid`. One that is damaged or not current is only replaced, empty, where the
@@ -27,7 +24,7 @@ export interface Store {
 export function openStore(path: string, options: Omit<Versioned, "schema" | "version"> = {}): Store {
   const db = openVersioned(path, { ...options, version: INDEX_VERSION, schema: INDEX_SCHEMA });
   attachPaid(db, path);
-  return { db, close: () => db.close() };
+  return db;
 }
 
 /** Runs `work` on the index, then closes it; undefined if there is none. */
@@ -53,16 +50,16 @@ export function copyDatabase(from: string, to: string): void {
 }
 
 /** Reads a fact that the index keeps about itself. */
-export function readFact(store: Pick<Store, "db">, name: string): string | undefined {
-  const row = store.db.get("SELECT value FROM facts WHERE name = $name", { name });
+export function readFact(store: Store, name: string): string | undefined {
+  const row = store.get("SELECT value FROM facts WHERE name = $name", { name });
   return row ? String(row.value) : undefined;
 }
 
 /** Sets a fact, or removes it when the value is undefined. */
 export function writeFact(store: Store, name: string, value: string | undefined): void {
-  if (value === undefined) store.db.run("DELETE FROM facts WHERE name = $name", { name });
+  if (value === undefined) store.run("DELETE FROM facts WHERE name = $name", { name });
   else {
-    store.db.run(
+    store.run(
       "INSERT INTO facts (name, value) VALUES ($name, $value) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
       { name, value },
     );

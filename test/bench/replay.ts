@@ -56,7 +56,7 @@ async function withIndex<T>(use: (store: Store, home: TemporaryHome) => T | Prom
 
 function replayIn(store: Store): Failure[] {
   const told = new Map<string, Set<number>>();
-  const rows = store.db
+  const rows = store
     .prepare(
       `SELECT r.line, r.at AS timestamp, coalesce(nullif(r.input, ''), r.target) AS command, r.result, s.id, s.cwd
        FROM rows r JOIN sessions s ON s.number = r.session

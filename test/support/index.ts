@@ -95,7 +95,7 @@ export function turn(
 
 /** All that search can find, without what differs between two runs (ids, creation times). */
 export function contentOf(store: Store): unknown {
-  const all = (sql: string) => store.db.prepare(sql).all();
+  const all = (sql: string) => store.prepare(sql).all();
   return {
     chunks: all(
       `SELECT session_id, chunk_index, timestamp, speakers, topic_tags, has_decision, has_action, first_line, last_line,
@@ -111,7 +111,7 @@ export function contentOf(store: Store): unknown {
          skipped_lines, error FROM index_state ORDER BY session_id`,
     ),
     words: all("SELECT term, doc, cnt FROM chunks_vocab ORDER BY term"),
-    fullText: Number(store.db.prepare("SELECT count(*) AS n FROM chunks_fts").get()?.n),
+    fullText: Number(store.prepare("SELECT count(*) AS n FROM chunks_fts").get()?.n),
     keys: all("SELECT key, id, line FROM row_keys JOIN sessions ON number = session ORDER BY key"),
     copies: all("SELECT * FROM copies ORDER BY 1, 2"),
     rows: all(
@@ -131,7 +131,7 @@ export function contentOf(store: Store): unknown {
 
 /** The contents of a session's chunks, in order. */
 export function chunksOf(store: Store, sessionId: string): string[] {
-  return store.db
+  return store
     .prepare("SELECT content FROM session_chunks WHERE session_id = ? ORDER BY chunk_index")
     .all(sessionId)
     .map((row) => String(row.content));
@@ -140,7 +140,5 @@ export function chunksOf(store: Store, sessionId: string): string[] {
 /** How many chunks hold a word, asked of the full-text index. */
 export function countMatches(store: Store, word: string): number {
   const match = `"${word.replaceAll('"', '""')}"`;
-  return Number(
-    store.db.prepare("SELECT count(*) AS n FROM chunks_fts WHERE chunks_fts MATCH ?").get(match)?.n,
-  );
+  return Number(store.prepare("SELECT count(*) AS n FROM chunks_fts WHERE chunks_fts MATCH ?").get(match)?.n);
 }

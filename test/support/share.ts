@@ -96,7 +96,7 @@ export function wordsIn(
 ): Record<string, string[]> {
   const store = openStore(paths.database);
   try {
-    const rows = store.db
+    const rows = store
       .prepare(
         `SELECT session_id, content FROM session_chunks JOIN sessions s ON s.number = session
          WHERE owner IS ${whose} ORDER BY session_id, chunk_index`,
@@ -118,7 +118,7 @@ export const pulledWords = (home: Pick<Sharer, "paths">) => wordsIn(home, "NOT N
 /** Lets the last pull have been some days ago. */
 export function notePull({ paths }: Pick<Sharer, "paths">, daysAgo = 0): void {
   const at = new Date(Date.now() - daysAgo * 86_400_000).toISOString();
-  withState(paths, ({ db }) =>
+  withState(paths, (db) =>
     db.prepare("INSERT OR REPLACE INTO share_facts (name, value) VALUES ('pulled_at', ?)").run(at),
   );
 }
