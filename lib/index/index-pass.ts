@@ -7,6 +7,7 @@ import type { JsonRecord } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
 import type { Settings } from "../config/config.ts";
 import type { Head } from "../hosts/format.ts";
+import { formatOf } from "../hosts/hosts.ts";
 import { hashBefore } from "../hosts/lines.ts";
 import type { Cursor, Entry, Row, Session } from "../hosts/session.ts";
 import type { Store } from "../store/store.ts";
@@ -137,7 +138,7 @@ export function* runPass(input: PassInput, options: PassOptions): Generator<void
 function* readNew(pass: Pass): Generator<Entry | undefined> {
   const { state, head, rules, progress } = pass;
   if (!head) return;
-  const branches = branchWatch(state.agent);
+  const branches = branchWatch(formatOf(head));
   const onRecord = (record: JsonRecord) => {
     pass.isBranched = branches(record) || pass.isBranched;
   };

@@ -5,9 +5,9 @@
 
 import type { JsonRecord } from "../base/json.ts";
 import type { Format, TreeNode } from "../hosts/format.ts";
-import { findFormat, formatOf } from "../hosts/hosts.ts";
+import { formatOf } from "../hosts/hosts.ts";
 import { parsedLines, withFile } from "../hosts/lines.ts";
-import type { Agent, Entry, LineSpan } from "../hosts/session.ts";
+import type { Entry, LineSpan } from "../hosts/session.ts";
 import { readHead } from "./head.ts";
 import { type ReadOptions, readEntries } from "./transcript.ts";
 
@@ -95,70 +95,44 @@ export function conversationTree({ tree }: Format) {
     /** Returns a check whether a row is live where the conversation is at the last one, or at one that is known. */
     liveFrom(leafId?: string): (id: string) => boolean {
       goTo(leafId);
-      const isLive = tree?.live === "way to the last row" ? onPath(nodes, leaf) : notAbandoned(nodes, leaf);
-      return takenBack.size === 0 ? isLive : (id: string) => !takenBack.has(id) && isLive(id);
+      const path = new Set<string>();
+      let id = leaf;
+      for (; id !== undefined && nodes.has(id) && !path.has(id); id = nodes.get(id)?.parentId) path.add(id);
+      const isBroken = id !== undefined || path.size === 0;
+      const isDead = tree?.live === "but edited away" ? abandoned(nodes, path) : undefined;
+      return (row) => !takenBack.has(row) && (isDead ? !isDead.has(row) : isBroken || path.has(row));
     },
   };
 }
 
-/** Returns a check whether a row is on the way from the leaf to its root; all are when that way breaks off. */
-function onPath(nodes: Map<string, TreeNode>, leafId: string | undefined): (id: string) => boolean {
-  const path = new Set<string>();
-  for (let id = leafId; id !== undefined; id = nodes.get(id)?.parentId) {
-    if (path.has(id) || !nodes.has(id)) return () => true;
-    path.add(id);
-  }
-  return (id) => path.size === 0 || path.has(id);
-}
-
-/** Returns a check whether a row is not below a prompt that has a live sibling prompt. */
-function notAbandoned(nodes: Map<string, TreeNode>, leafId: string | undefined): (id: string) => boolean {
-  const ancestors = new Set<string>();
-  for (let id = leafId; id !== undefined && !ancestors.has(id); id = nodes.get(id)?.parentId)
-    ancestors.add(id);
-  const siblings = new Map<string, string[]>();
-  for (const { id, parentId, isPrompt } of nodes.values()) {
-    if (isPrompt && parentId !== undefined) siblings.set(parentId, [...(siblings.get(parentId) ?? []), id]);
-  }
+/** Returns the rows at and below a prompt that has a live sibling prompt: one on the way to the leaf, else the last. */
+function abandoned(nodes: ReadonlyMap<string, TreeNode>, path: ReadonlySet<string>): Set<string> {
+  const chosen = new Map<string, string>();
+  for (const { id, parentId, isPrompt } of nodes.values())
+    if (isPrompt && parentId !== undefined && !path.has(chosen.get(parentId) ?? "")) chosen.set(parentId, id);
   const dead = new Set<string>();
-  for (const ids of siblings.values()) {
-    const live = ids.find((id) => ancestors.has(id)) ?? ids.at(-1);
-    for (const id of ids) if (id !== live) dead.add(id);
-  }
+  const isDead = ({ id, parentId = "", isPrompt }: TreeNode) =>
+    dead.has(parentId) || (isPrompt && (chosen.get(parentId) ?? id) !== id);
   // a row may stand before the one that it hangs from
   for (let known = -1; known < dead.size; ) {
     known = dead.size;
-    for (const { id, parentId } of nodes.values())
-      if (parentId !== undefined && dead.has(parentId)) dead.add(id);
+    for (const node of nodes.values()) if (isDead(node)) dead.add(node.id);
   }
-  return (id) => !dead.has(id);
+  return dead;
 }
 
-/** A prompt goes on from one of the last rows. */
-const RECENT_MAX = 2000;
-
 /**
- * Returns a function that takes each record, in file order, and says whether the conversation went on from a row that was not
- * its last, or may have done so: from one before what was seen.
+ * Returns a function that takes each record, in file order, and says whether the conversation may have gone on from a row that
+ * was not its last.
  */
-export function branchWatch(agent: Agent): (record: JsonRecord) => boolean {
-  const { tree } = findFormat(agent);
-  const recent = new Set<string>();
-  const promptParents = new Set<string>();
+export function branchWatch({ tree }: Format): (record: JsonRecord) => boolean {
   let last: string | undefined;
   return (record) => {
     const node = tree?.node(record);
     if (!node) return false;
-    const { id, parentId, isPrompt, takesBackFrom } = node;
-    let branches = takesBackFrom !== undefined;
-    if (last !== undefined && parentId !== undefined) {
-      if (tree?.live === "way to the last row") branches ||= parentId !== last;
-      else if (isPrompt) branches ||= promptParents.has(parentId) || !recent.has(parentId);
-    }
-    if (isPrompt && parentId !== undefined) promptParents.add(parentId);
-    recent.add(id);
-    if (recent.size > RECENT_MAX) recent.delete(recent.values().next().value ?? "");
+    const { id, parentId = last, isPrompt, takesBackFrom } = node;
+    const isElsewhere = last !== undefined && parentId !== last;
     last = id;
-    return branches;
+    return takesBackFrom !== undefined || (isElsewhere && (isPrompt || tree?.live === "way to the last row"));
   };
 }
