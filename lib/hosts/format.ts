@@ -413,7 +413,7 @@ export function copiedFormat(agent: Agent): Format {
 }
 
 /** Returns the message of a plain line, or undefined for any other line. */
-export function plainMessage(record: JsonRecord): JsonRecord | undefined {
+function plainMessage(record: JsonRecord): JsonRecord | undefined {
   const message = record.type === "message" ? recordOf(record.message) : record;
   const hasContent = typeof message.content === "string" || Array.isArray(message.content);
   return typeof message.role === "string" && hasContent ? message : undefined;

@@ -19,7 +19,7 @@ const CALLS_HELD = 512;
 
 /** The facts of a call that its result needs. */
 interface HeldCall {
-  /** Without its input, which may be large; with a target only if it is a question, with paths only if it is an edit. */
+  /** Without its input, which may be large. */
   tool: ToolCall;
   isOurs: boolean;
   isWanted: boolean;
@@ -58,9 +58,7 @@ export function callCheck(
 ): (raw: RawEntry) => Entry | undefined {
   const calls = new Map<string, HeldCall>();
   const take = ({ callId, line, workdir = cwd }: RawEntry, tool: RawCall): HeldCall => {
-    const { name, action } = tool;
-    const target = action === "other" ? tool.target : "";
-    const paths = action === "edit" ? tool.paths : [];
+    const { name, action, target, paths } = tool;
     const isWanted = typeof results === "function" ? results(tool, line) : results !== false;
     const call = { tool: { name, target, action, paths }, isOurs: isOwnCall(tool, workdir), isWanted };
     if (callId !== undefined) calls.set(callId, call);

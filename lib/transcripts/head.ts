@@ -3,16 +3,14 @@
 import { isUtf8 } from "node:buffer";
 import type { Stats } from "node:fs";
 import { describeError } from "../base/errors.ts";
-import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
+import { type JsonRecord, recordOf } from "../base/json.ts";
 import { pastTime } from "../base/time.ts";
 import {
   addFacts,
   copiedFormat,
   type Format,
   type Head,
-  isoTime,
   plain,
-  plainMessage,
   type RawEntry,
   readBareEntry,
   rowTime,
@@ -82,8 +80,7 @@ export function headIn(file: string, descriptor: number, size = readSize(descrip
         records.push(record);
         // rows of hosts are unmistakable; plain takes any line with a role and content
         const host = HOSTS.find((each) => each.matches(record));
-        const named = stringOf(record.host);
-        const copied = host ? undefined : AGENTS.find((agent) => agent === named);
+        const copied = host ? undefined : AGENTS.find((agent) => agent === record.host);
         format = host ?? (copied === undefined ? undefined : copiedFormat(copied));
         head = format && headFrom(format, host?.agent ?? copied ?? "plain", records);
         if (head && copied) head.isInPlainForm = true;
@@ -137,18 +134,18 @@ export function validateSessionFile(file: string): Validation {
     const warnings = left > 0 ? [...findings, `${left} more like these`] : findings;
     return { valid: errors.length === 0, errors, warnings };
   };
-  let head: Head | undefined;
+  let known: Head | undefined;
   try {
     if (statUnpacked(file)?.isFile() === false) return result("Not a file");
-    head = readHead(file);
+    known = readHead(file);
   } catch (error) {
     return result(`Cannot read it: ${describeError(error)}`);
   }
   const seen = { lines: 0, records: 0, damaged: 0, notText: 0, messages: 0 };
-  const format = formatOf(head ?? { agent: "plain" });
+  const head = known ?? { agent: "plain" };
+  const format = formatOf(head);
   withFile(file, (descriptor) => {
-    const later = recordsAfter(descriptor);
-    const settings = { head: head ?? { agent: "plain" }, later };
+    const settings = { head, later: recordsAfter(descriptor) };
     for (const line of linesForward(descriptor)) {
       seen.lines += line.count;
       const name = `line ${seen.lines}`;
@@ -168,8 +165,8 @@ export function validateSessionFile(file: string): Validation {
         const place = { line: seen.lines, nth: 0, offset: line.offset, end: line.end };
         const entries = readBareEntry(format, record, place, settings);
         const said = entries.filter(({ kind }) => kind === "user" || kind === "assistant");
-        const problems = head?.agent === "plain" ? plainProblems(record) : rowProblems(record, said);
-        for (const problem of problems) warn(`${name}: ${problem}`);
+        const problem = problemIn(record, said, known?.agent === "plain");
+        if (problem !== undefined) warn(`${name}: ${problem}`);
         seen.messages += said.length;
       }
     }
@@ -182,19 +179,12 @@ export function validateSessionFile(file: string): Validation {
   return result();
 }
 
-/** Returns what a host's message lacks. */
-function rowProblems(record: JsonRecord, said: readonly RawEntry[]): string[] {
-  const message = recordOf(record.message ?? record.payload);
-  const isMessage = "content" in message && (message.type ?? "message") === "message";
-  const hasRole = !isMessage || typeof message.role === "string";
-  const hasTime = said.every(({ at }) => at !== undefined);
-  return [...(hasRole ? [] : ["no role"]), ...(hasTime ? [] : ["no timestamp"])];
-}
-
-function plainProblems(record: JsonRecord): string[] {
-  const message = plainMessage(record);
-  if (!message) return ["no role and content"];
+/** Returns what a message lacks. */
+function problemIn(record: JsonRecord, said: readonly RawEntry[], isPlain: boolean): string | undefined {
+  const message = recordOf(record.message ?? record.payload ?? (isPlain ? record : undefined));
+  const isMessage = isPlain || ("content" in message && (message.type ?? "message") === "message");
+  if (isMessage && !(typeof message.role === "string" && "content" in message)) return "no role and content";
+  if (said.every(({ at }) => at !== undefined)) return undefined;
   const time = record.timestamp ?? message.timestamp;
-  if (time === undefined) return ["no timestamp"];
-  return isoTime(time) === undefined ? ["timestamp is not a date"] : [];
+  return time === undefined ? "no timestamp" : "timestamp is not a date";
 }
