@@ -10,8 +10,8 @@ const user = (text: string): Entry => ({ ...place, kind: "user", text });
 const agent = (text: string): Entry => ({ ...place, kind: "assistant", text });
 const result = (text: string): Entry => ({ ...place, kind: "result", text });
 const tool = (call: ToolCall): Entry => ({ ...place, kind: "tool", text: "", tool: call });
-const run = (target: string) => tool({ name: "Bash", target, action: "run", paths: [] });
-const edit = (path: string) => tool({ name: "Edit", target: path, action: "edit", paths: [path] });
+const run = (target: string) => tool({ name: "Bash", target, kind: "command", paths: [] });
+const edit = (path: string) => tool({ name: "Edit", target: path, kind: "edit", paths: [path] });
 
 const LOG = `2026-02-03 10:00:01 ERROR connect ECONNREFUSED 127.0.0.1:5432
 2026-02-03 10:00:02 ERROR retry

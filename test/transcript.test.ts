@@ -119,10 +119,10 @@ describe("readEntries()", () => {
     const edit = {
       name: "apply_patch",
       target: "src/a.ts b c.ts",
-      action: "edit",
+      kind: "edit",
       paths: ["src/a.ts", "b c.ts"],
     };
-    const run = { name: "shell", action: "run", paths: [] };
+    const run = { name: "shell", kind: "command", paths: [] };
     expect([...readEntries(path)].map(({ tool }) => tool as object)).toEqual([
       edit,
       { ...run, target: "npm test" },

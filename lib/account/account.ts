@@ -51,8 +51,8 @@ interface AccountOptions {
 const DEED_CHARS = 80;
 
 /** Returns whether an account asks what a call gave back: it judges commands by that. */
-export function isJudged({ action }: ToolCall): boolean {
-  return action === "run";
+export function isJudged({ kind }: ToolCall): boolean {
+  return kind === "command";
 }
 
 /** Makes the account of a session from its rows, oldest first. */

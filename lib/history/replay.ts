@@ -6,7 +6,7 @@
 import { isAbsolute } from "node:path";
 import { baseName } from "../base/text.ts";
 import { statUnpacked } from "../hosts/packed.ts";
-import type { Done, Entry, ToolAction, ToolCall } from "../hosts/session.ts";
+import type { CallKind, Done, Entry, ToolCall } from "../hosts/session.ts";
 import { toRows } from "../transcripts/calls.ts";
 import { shellWords } from "../transcripts/command-lines.ts";
 import type { Rules } from "../transcripts/rules.ts";
@@ -231,7 +231,7 @@ function wholeRows(
 const LINE_NUMBER = /^\s*\d+(?:→|\t|[:|-] ?)/;
 
 /** The calls whose results show a file's content. */
-const LOOKS: ReadonlySet<ToolAction> = new Set(["read", "run", "search"]);
+const LOOKS: ReadonlySet<CallKind> = new Set(["read", "command", "search"]);
 
 interface ReadingOptions extends Pick<ReplayOptions, "rules"> {
   keys: ReadonlySet<string>;
@@ -252,8 +252,8 @@ function readRows(
   const kept: Entry[] = [];
   const [wantedCalls, looks] = [new Set<string>(), new Set<string>()];
   const progress = { offset: 0, line: 0, skipped: 0 };
-  const isLook = ({ action, target }: ToolCall) =>
-    LOOKS.has(action) && baseNames.some((name) => target.includes(name));
+  const isLook = ({ kind, target }: ToolCall) =>
+    LOOKS.has(kind) && baseNames.some((name) => target.includes(name));
   const results = (call: ToolCall, line: number) => wanted.has(line) || isLook(call);
   const options = { rules, results, unterminated: "accept", progress } as const;
   for (const entry of readEntries(file, { ...options, isOver: () => progress.line >= last })) {

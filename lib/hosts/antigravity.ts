@@ -135,13 +135,13 @@ const sides = (to: JsonRecord) => ({ old_string: to.TargetContent, new_string: t
 const chunks = (to: JsonRecord) => recordsOf(to.ReplacementChunks).map(sides);
 
 const TOOLS: Tools = {
-  run_command: { action: "run", input: ({ CommandLine }) => ({ command: CommandLine }) },
-  view_file: { action: "read", input: ({ AbsolutePath }) => ({ path: AbsolutePath }) },
-  list_dir: { action: "search", input: ({ DirectoryPath }) => ({ path: DirectoryPath }) },
-  grep_search: { action: "search", input: ({ Query, SearchPath }) => ({ query: Query, path: SearchPath }) },
-  write_to_file: { action: "edit", input: (to) => ({ path: to.TargetFile, content: to.CodeContent }) },
-  replace_file_content: { action: "edit", input: (to) => ({ path: to.TargetFile, ...sides(to) }) },
-  multi_replace_file_content: { action: "edit", input: (to) => ({ path: to.TargetFile, edits: chunks(to) }) },
+  run_command: { kind: "command", input: ({ CommandLine }) => ({ command: CommandLine }) },
+  view_file: { kind: "read", input: ({ AbsolutePath }) => ({ path: AbsolutePath }) },
+  list_dir: { kind: "search", input: ({ DirectoryPath }) => ({ path: DirectoryPath }) },
+  grep_search: { kind: "search", input: ({ Query, SearchPath }) => ({ query: Query, path: SearchPath }) },
+  write_to_file: { kind: "edit", input: (to) => ({ path: to.TargetFile, content: to.CodeContent }) },
+  replace_file_content: { kind: "edit", input: (to) => ({ path: to.TargetFile, ...sides(to) }) },
+  multi_replace_file_content: { kind: "edit", input: (to) => ({ path: to.TargetFile, edits: chunks(to) }) },
 };
 
 function toCalls({ step_index, tool_calls }: JsonRecord): BareEntry[] {

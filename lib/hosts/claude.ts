@@ -290,8 +290,8 @@ function readAnswer(block: JsonRecord, record: JsonRecord): BareEntry[] {
     if (!result.startsWith(REJECTION_WORDS)) return [];
     const isStamped = toolDenialKind !== undefined || toolUseResult === "User rejected tool use";
     // Any sentence is in the error of somebody else's tool, and up to 1.x in a command's: nothing came before its output.
-    const isForeign = ({ name, action }: ToolCall) =>
-      name.startsWith("mcp__") || (action === "run" && /^[01]\./.test(textOf(version)));
+    const isForeign = ({ name, kind }: ToolCall) =>
+      name.startsWith("mcp__") || (kind === "command" && /^[01]\./.test(textOf(version)));
     const words = result.slice(REJECTION_WORDS.length).replace(REJECTION_NOTE, "").trim();
     return said(words, (call) => isStamped || !isForeign(call));
   }

@@ -19,7 +19,7 @@ import {
 import { copiedFormat, isoTime, textOf, withoutAttached, wrappedText } from "./format.ts";
 import type { HostFile } from "./host.ts";
 import { LINE_MAX_BYTES } from "./lines.ts";
-import type { ToolAction } from "./session.ts";
+import type { CallKind } from "./session.ts";
 import type { HostStore } from "./store.ts";
 
 const MESSAGES = ".messages.json";
@@ -113,11 +113,11 @@ function toLines(messages: readonly JsonRecord[], compaction: JsonRecord): JsonR
 }
 
 /** Tools that take a list, each element of it a call: the list's name, and an element's among the arguments. */
-const LISTS: Readonly<Record<string, { list: string; as: string; action: ToolAction }>> = {
-  run_commands: { list: "commands", as: "command", action: "run" },
+const LISTS: Readonly<Record<string, { list: string; as: string; action: CallKind }>> = {
+  run_commands: { list: "commands", as: "command", action: "command" },
   read_files: { list: "files", as: "path", action: "read" },
   search_codebase: { list: "queries", as: "query", action: "search" },
-  fetch_web_content: { list: "requests", as: "url", action: "search" },
+  fetch_web_content: { list: "requests", as: "url", action: "fetch" },
 };
 
 /** Returns a block as those of our plain form: a text, calls, or what came of them. */
@@ -126,7 +126,7 @@ function toBlocks(block: JsonRecord, read: (text: string) => string): JsonRecord
   if (type === "text") return [{ type, text: read(textOf(text)) }];
   if (type === "tool_result") return toResults(block);
   if (type !== "tool_use") return [];
-  const call = (key: unknown, given: unknown, action?: ToolAction) => ({
+  const call = (key: unknown, given: unknown, action?: CallKind) => ({
     ...{ type, id: key, name, input: given },
     ...(action && { action }),
   });

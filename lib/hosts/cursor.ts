@@ -21,10 +21,10 @@ import {
 import type { HostFile } from "./host.ts";
 
 const TOOLS: Tools = {
-  StrReplace: { action: "edit" },
-  Delete: { action: "edit" },
-  EditNotebook: { action: "edit" },
-  SemanticSearch: { action: "search" },
+  StrReplace: { kind: "edit" },
+  Delete: { kind: "edit" },
+  EditNotebook: { kind: "edit" },
+  SemanticSearch: { kind: "search" },
 };
 
 export const host: HostFile = {

@@ -51,7 +51,7 @@ export const host: HostFile = {
   },
 };
 
-const TOOLS: Tools = { Execute: { action: "run" } };
+const TOOLS: Tools = { Execute: { kind: "command" } };
 
 /** The client's own words to the model, in rows of their own or beside a person's. */
 const REMINDER = /<(system-reminder)>/;

@@ -5,8 +5,8 @@ import { headed } from "../base/text.ts";
 import { DAY_MS } from "../base/time.ts";
 import { partHanded } from "./handed.ts";
 import { rowEntries } from "./plain-row.ts";
-import type { Agent, Entry, PartlyKnown, Session, ToolAction, ToolCall } from "./session.ts";
-import { type RawCall, toolCall } from "./tool-call.ts";
+import type { Agent, CallKind, Entry, PartlyKnown, Session, ToolCall } from "./session.ts";
+import { CALL_KINDS, type RawCall, toolCall } from "./tool-call.ts";
 
 type EntryPlace = Pick<Entry, "line" | "nth" | "offset" | "end">;
 
@@ -326,21 +326,18 @@ function isCall({ type }: JsonRecord): boolean {
 export type Tools = Readonly<Record<string, Tool>>;
 
 interface Tool {
-  action: ToolAction;
+  kind: CallKind;
   /** Returns the arguments by the names that most hosts give them. */
   input?: (given: JsonRecord) => JsonRecord;
 }
 
-/** The kinds that a call in our plain form may name. */
-const ACTIONS: readonly ToolAction[] = ["run", "edit", "read", "search"];
-
 /** Returns a tool call's entry. */
 export function toCall(block: JsonRecord, tools: Tools = {}): BareEntry {
   const name = stringOf(block.name) ?? "tool";
-  const told = ACTIONS.find((each) => each === block.action);
-  const { action = told, input } = (Object.hasOwn(tools, name) ? tools[name] : undefined) ?? {};
+  const told = CALL_KINDS.find((each) => each === (block.action === "run" ? "command" : block.action));
+  const { kind = told, input } = (Object.hasOwn(tools, name) ? tools[name] : undefined) ?? {};
   const given = block.input ?? block.arguments;
-  const tool = toolCall(name, input && isRecord(given) ? input(given) : given, action);
+  const tool = toolCall(name, input && isRecord(given) ? input(given) : given, kind);
   return { kind: "tool", text: `${tool.name} ${tool.target}`.trim(), tool, callId: stringOf(block.id) };
 }
 

@@ -3,7 +3,7 @@
 import { arrayOf, type JsonRecord, numberOf, stringOf, stringsOf } from "../base/json.ts";
 import type { BareEntry } from "./format.ts";
 import type { Entry, Row, Speaker } from "./session.ts";
-import { CALL_KINDS, calledAction, type RawCall, toolName } from "./tool-call.ts";
+import { CALL_KINDS, type RawCall, toolName } from "./tool-call.ts";
 
 /** The topics of an exchange's chunks, or null for a chunk without: its first row keeps them. */
 type Topics = Entry["topics"];
@@ -53,9 +53,8 @@ export function rowEntries(record: JsonRecord): BareEntry[] | undefined {
 function toCall(record: JsonRecord): RawCall {
   const name = stringOf(record.tool) ?? "tool";
   const kind = CALL_KINDS.find((each) => each === record.kind) ?? "other";
-  const action = calledAction({ tool: name, kind });
   const target = stringOf(record.target) ?? "";
   const paths = stringsOf(arrayOf(record.paths));
   const input = stringOf(record.input) || target;
-  return { name: toolName(name), target, action, paths, readInput: () => input };
+  return { name: toolName(name), target, kind, paths, readInput: () => input };
 }

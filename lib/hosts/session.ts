@@ -53,13 +53,11 @@ export interface Viewer extends Pick<Session, "id">, PartlyKnown<"file"> {
   cwd: string;
 }
 
-export type ToolAction = "edit" | "read" | "run" | "search" | "other";
-
 export interface ToolCall {
   name: string;
   /** The primary argument on one line, not shortened. */
   target: string;
-  action: ToolAction;
+  kind: CallKind;
   /** Files named by the call (several for a patch), as written there. */
   paths: string[];
   /** The whole input as text: a command, a diff, a written file, or the arguments. Only where results are wanted. */

@@ -10,7 +10,7 @@ import {
   stringOf,
   stringsOf,
 } from "../base/json.ts";
-import type { CallKind, Done, ToolAction, ToolCall } from "./session.ts";
+import type { CallKind, Done, ToolCall } from "./session.ts";
 
 const PATH_ARGUMENTS = ["file_path", "filePath", "absolute_path", "path", "notebook_path"];
 /** A search's pattern comes before its place. */
@@ -21,21 +21,23 @@ const PRIMARY_ARGUMENTS = [
   ...["description", "prompt", "subject", "skill", "plan", "input"],
 ];
 const PATCHES = ["patch", "input", "patchText"];
-const ACTIONS: [ToolAction, RegExp][] = [
-  [
-    "edit",
-    /^(?:(?:multi|notebook)?edit|write|apply_patch|str_replace\w*|replace|create(?:_file)?|(?:write|edit)_file)$/i,
-  ],
+const KINDS: [CallKind, RegExp][] = [
+  ["write", /^(?:write|write_file|create_file|create)$/i],
+  ["edit", /^(?:(?:multi|notebook)?edit|apply_patch|str_replace\w*|replace|edit_file)$/i],
+  ["fetch", /^(?:web_?fetch|fetch(?:_\w+)?|open_url|read_url)$/i],
   ["read", /^(?:(?:notebook)?read|view(?:_image)?|read_(?:file|many_files)|cat|open_file)$/i],
   [
-    "run",
+    "command",
     /^(?:bash|exec(?:_command)?|shell|run_(?:shell_)?command|local_shell_call|powershell|terminal|unified_exec)$/i,
   ],
   [
     "search",
-    /^(?:grep(?:_search)?|search(?:_file_content)?|(?:google_)?web_?search\w*|glob|find|ls|list(?:_dir(?:ectory)?)?|web_?fetch|tool_?search|codebase_search)$/i,
+    /^(?:grep(?:_search)?|search(?:_file_content)?|(?:google_)?web_?search\w*|glob|find|ls|list(?:_dir(?:ectory)?)?|tool_?search|codebase_search)$/i,
   ],
 ];
+
+/** Every kind of a call. */
+export const CALL_KINDS: readonly CallKind[] = [...KINDS.map(([kind]) => kind), "other"];
 
 /** Names of secrets, as far as they are told without judging any. */
 const ANNOUNCING = /pass|pwd|pw\b|secret|token|key|auth|cred|phrase|pin\b|[^\0-\x7f]/i;
@@ -45,17 +47,17 @@ export interface RawCall extends Omit<ToolCall, "input"> {
   readInput: () => string;
 }
 
-/** Describes a tool call; `action` is the kind of deed, where the host knows it. */
-export function toolCall(name: string, input: unknown, action = toolAction(name)): RawCall {
-  const readInput = () => inputText(name, action, input);
-  const call = { name: toolName(name), action, ...readTarget(name, action, input), readInput };
-  const isListed = isRecord(input) && action !== "edit" && action !== "run";
+/** Describes a tool call; `kind` is that of the deed, where the host knows it. */
+export function toolCall(name: string, input: unknown, kind = kindOf(name)): RawCall {
+  const readInput = () => inputText(name, kind, input);
+  const call = { name: toolName(name), kind, ...readTarget(name, kind, input), readInput };
+  const isListed = isRecord(input) && !isChange({ kind }) && kind !== "command";
   return isListed && ANNOUNCING.test(readInput()) ? { ...call, json: jsonOf(input) } : call;
 }
 
-/** Returns what a tool does, by its name. */
-function toolAction(name: string): ToolAction {
-  return ACTIONS.find(([, names]) => names.test(name))?.[0] ?? "other";
+/** Returns the kind of a tool's calls by its name. */
+function kindOf(name: string): CallKind {
+  return KINDS.find(([, names]) => names.test(name))?.[0] ?? "other";
 }
 
 /** Returns a tool's name on one line and without the brackets around a call, so that it forges neither a row nor an outcome. */
@@ -63,7 +65,7 @@ export function toolName(name: string): string {
   return collapseBlanks(name).replaceAll("[", "(").replaceAll("]", ")");
 }
 
-function readTarget(name: string, action: ToolAction, input: unknown): Pick<ToolCall, "target" | "paths"> {
+function readTarget(name: string, kind: CallKind, input: unknown): Pick<ToolCall, "target" | "paths"> {
   if (name === "apply_patch") {
     const patch = stringOf(input) ?? firstString(recordOf(input), PATCHES) ?? "";
     const files = patch.matchAll(/^\*\*\* (?:Update|Add|Delete) File: (.+?)\s*$/gm);
@@ -73,7 +75,8 @@ function readTarget(name: string, action: ToolAction, input: unknown): Pick<Tool
   if (!isRecord(input)) return { target: collapseBlanks(stringOf(input) ?? ""), paths: [] };
   const asked = arrayOf(input.questions).flatMap((each) => stringOf(recordOf(each).question) ?? []);
   if (name === "AskUserQuestion") return { target: collapseBlanks(asked.join(" ")), paths: [] };
-  const names = action === "search" ? SEARCHED.concat(PRIMARY_ARGUMENTS) : PRIMARY_ARGUMENTS;
+  const names =
+    kind === "search" || kind === "fetch" ? SEARCHED.concat(PRIMARY_ARGUMENTS) : PRIMARY_ARGUMENTS;
   const key = names.find((argument) => input[argument] !== undefined && input[argument] !== "");
   const path = firstString(input, PATH_ARGUMENTS);
   return { target: argumentText(key === undefined ? input : input[key]), paths: path ? [path] : [] };
@@ -91,23 +94,10 @@ function collapseBlanks(text: string): string {
   return text.replace(/\s+/g, " ").trim();
 }
 
-const WRITES = /^(?:write|write_file|create_file|create)$/i;
-const FETCHES = /^(?:web_?fetch|fetch(?:_\w+)?|open_url|read_url)$/i;
 /** Names that hosts give the two sides of a replacement. */
 const BEFORE = ["old_string", "oldText", "old_str", "oldString"];
 const AFTER = ["new_string", "newText", "new_str", "new_source", "newString"];
 const CONTENT = ["content", "file_text", "contents"];
-
-/** Every kind of a call. */
-export const CALL_KINDS: readonly CallKind[] = [
-  "command",
-  "edit",
-  "write",
-  "read",
-  "search",
-  "fetch",
-  "other",
-];
 
 /** Returns whether a call changes a file. */
 export function isChange({ kind }: Pick<Done, "kind">): boolean {
@@ -119,33 +109,12 @@ export function isOfFiles({ kind }: Done): boolean {
   return isChange({ kind }) || kind === "read" || kind === "search";
 }
 
-const KIND_ACTIONS: Partial<Record<CallKind, ToolAction>> = {
-  command: "run",
-  edit: "edit",
-  write: "edit",
-  read: "read",
-  search: "search",
-};
-
-/** Returns what the tool of a call did. */
-export function calledAction({ tool, kind }: { tool: string; kind: CallKind }): ToolAction {
-  return KIND_ACTIONS[kind] ?? toolAction(tool);
-}
-
-/** Returns the kind of a call. */
-export function callKind(name: string, action: ToolAction): CallKind {
-  if (action === "run") return "command";
-  if (action === "edit" && WRITES.test(name)) return "write";
-  if (FETCHES.test(name)) return "fetch";
-  return action;
-}
-
 /** Returns the whole input of a call as text. */
-function inputText(name: string, action: ToolAction, input: unknown): string {
+function inputText(name: string, kind: CallKind, input: unknown): string {
   if (typeof input === "string") return input;
   if (!isRecord(input)) return "";
-  if (action === "run") return readCommand(input);
-  if (action === "edit") return editText(input) ?? argumentsText(input);
+  if (kind === "command") return readCommand(input);
+  if (isChange({ kind })) return editText(input) ?? argumentsText(input);
   if (name === "ExitPlanMode" && typeof input.plan === "string") return input.plan;
   return argumentsText(input);
 }

@@ -11,7 +11,7 @@ import { escapePattern, takeEnd, takeStart } from "../base/text.ts";
 import type { Head, RawEntry, Results } from "../hosts/format.ts";
 import { HOSTS } from "../hosts/hosts.ts";
 import type { Done, Entry, Row, Said, ToolCall } from "../hosts/session.ts";
-import { callKind, onlyChanges, type RawCall } from "../hosts/tool-call.ts";
+import { isChange, onlyChanges, type RawCall } from "../hosts/tool-call.ts";
 import { commitLines, readOutcome } from "./outcome.ts";
 
 /** Sessions have thousands of calls; a result follows its call closely. */
@@ -58,9 +58,9 @@ export function callCheck(
 ): (raw: RawEntry) => Entry | undefined {
   const calls = new Map<string, HeldCall>();
   const take = ({ callId, line, workdir = cwd }: RawEntry, tool: RawCall): HeldCall => {
-    const { name, action, target, paths } = tool;
+    const { name, kind, target, paths } = tool;
     const isWanted = typeof results === "function" ? results(tool, line) : results !== false;
-    const call = { tool: { name, target, action, paths }, isOurs: isOwnCall(tool, workdir), isWanted };
+    const call = { tool: { name, target, kind, paths }, isOurs: isOwnCall(tool, workdir), isWanted };
     if (callId !== undefined) calls.set(callId, call);
     if (calls.size > CALLS_HELD) calls.delete(calls.keys().next().value ?? "");
     return call;
@@ -90,9 +90,9 @@ export function callCheck(
       return text === "" ? undefined : { ...raw, text };
     }
     if (call?.isOurs) return undefined;
-    const entry = call?.tool.action === "edit" ? { ...raw, edit: call.tool } : raw;
+    const entry = call && isChange(call.tool) ? { ...raw, edit: call.tool } : raw;
     if (entry.kind !== "result") return entry;
-    if (results === "ends") return resultEnds(entry, call?.tool.action === "run");
+    if (results === "ends") return resultEnds(entry, call?.tool.kind === "command");
     return call?.isWanted === false
       ? { ...entry, text: entry.isError ? entry.text : "", patch: undefined }
       : entry;
@@ -109,8 +109,8 @@ function resultEnds(entry: Entry, isOutput: boolean): Entry {
 }
 
 /** Returns whether a call is one of ours: what it prints is a copy of what is indexed already. */
-function isOwnCall({ name, action, readInput }: RawCall, cwd: string): boolean {
-  return OWN_TOOLS.has(name) || (action === "run" && isOwnCommand(readInput(), cwd));
+function isOwnCall({ name, kind, readInput }: RawCall, cwd: string): boolean {
+  return OWN_TOOLS.has(name) || (kind === "command" && isOwnCommand(readInput(), cwd));
 }
 
 /** Returns whether a command line names our bin or a script of ours. */
@@ -221,7 +221,7 @@ export function* rowsWhenKnown(entries: Iterable<Entry>): Generator<ReadRow> {
   };
   for (const entry of entries) {
     const { callId = "", kind, tool, edit } = entry;
-    if (callId && tool?.action === "edit") open.set(callId, entry);
+    if (callId && tool && isChange(tool)) open.set(callId, entry);
     else if (kind !== "result") yield read(entry);
     else {
       isAnswered ||= callId !== "";
@@ -270,9 +270,9 @@ function saidRow({ line, nth, at, kind, callId, typed, text }: Entry): Said {
 }
 
 function doneRow({ line, nth, at }: Entry, call: ToolCall, result: Entry | undefined): Done {
-  const { name: tool, action, target, paths, input = "" } = call;
+  const { name: tool, kind, target, paths, input = "" } = call;
   return {
-    ...{ line, nth, at, who: "tool", tool, kind: callKind(tool, action), target, paths },
+    ...{ line, nth, at, who: "tool", tool, kind, target, paths },
     input: input === target ? "" : input,
     outcome: readOutcome(result),
     result: result?.text ?? "",

@@ -4,8 +4,8 @@ import { countPoints, cutLine, type Line, type Part, plainText } from "../base/o
 import { counted, oneLine, withoutMiddle } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
-import type { Done, LineRange, Row, Said } from "../hosts/session.ts";
-import { calledAction, countChanges, isChange } from "../hosts/tool-call.ts";
+import type { CallKind, Done, LineRange, Row, Said } from "../hosts/session.ts";
+import { countChanges, isChange } from "../hosts/tool-call.ts";
 
 /** The choice of rows. */
 export interface RowFilter {
@@ -274,6 +274,9 @@ function shortenRow(row: Line, words: readonly string[], max: number): Line {
   return cutLine({ kind: row.kind, parts: [[first, ...holding].join("\n")] }, max - 1);
 }
 
+/** The actions of kinds that JSON calls otherwise: its words are promised. */
+const ACTIONS: Partial<Record<CallKind, string>> = { command: "run", write: "edit", fetch: "search" };
+
 /** Converts a row to JSON. */
 export function rowJson(row: Row, { tools, isRewound }: LogStyle) {
   const { line, at, who: kind } = row;
@@ -284,7 +287,7 @@ export function rowJson(row: Row, { tools, isRewound }: LogStyle) {
   const called = {
     name,
     target,
-    action: calledAction(row),
+    action: ACTIONS[row.kind] ?? row.kind,
     failed: outcome === "failed" || outcome === "rejected",
   };
   return { ...common, tool: { ...called, ...(tools && describeInside(row)) } };

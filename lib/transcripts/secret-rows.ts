@@ -166,11 +166,11 @@ function redactEntry(raw: Entry, redact: Redactor): Entry {
   };
 }
 
-function redactCall({ json, action, name, target, paths, input }: ToolCall, redact: Redactor): ToolCall {
+function redactCall({ json, kind, name, target, paths, input }: ToolCall, redact: Redactor): ToolCall {
   const secrets = new Map<string, string>();
   if (json !== undefined) redact(json, (value, kind) => secrets.set(value, kind));
   // what its name makes a secret is one in the text without the name
-  return { action, ...replaceValues(redact({ name, target, paths, input }), secrets) };
+  return { kind, ...replaceValues(redact({ name, target, paths, input }), secrets) };
 }
 
 /** The most commands that are held until their output comes. */
@@ -185,7 +185,7 @@ const OUTPUT_CHARS = 300;
 function printedBy(): (entry: Entry) => { text: string; rows: number[] } | undefined {
   const commands = new Map<string, { line: string; offset: number }>();
   return ({ kind, tool, callId = "", text, offset }) => {
-    if (tool?.action === "run") {
+    if (tool?.kind === "command") {
       const line = (tool.input ?? tool.target).trim().slice(0, COMMAND_CHARS);
       commands.set(callId, { line: line.slice(line.lastIndexOf("\n") + 1), offset });
       if (commands.size > COMMANDS_MAX) commands.delete(commands.keys().next().value ?? "");

@@ -12,6 +12,7 @@ import { formatOf } from "../hosts/hosts.ts";
 import { closeTranscript, openTranscript, withFile } from "../hosts/lines.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import type { Cursor, Entry, Row } from "../hosts/session.ts";
+import { isChange } from "../hosts/tool-call.ts";
 import { CALL_LINES_MAX, callCheck, toRows } from "./calls.ts";
 import {
   countLines,
@@ -235,7 +236,7 @@ interface RowOptions extends Pick<ReadLastOptions, "rules" | "head" | "known" | 
 
 /** Returns whose results and inputs are read for a filter's rows: those of edits say how many lines were changed. */
 function resultsFor({ insideTools }: RowFilter): Results {
-  return insideTools || (({ action }) => action === "edit");
+  return insideTools || isChange;
 }
 
 /** Rows older than what is asked for, one after the other, before no newer one is expected: they are not always in order. */

@@ -1,7 +1,7 @@
 /** Entries of a conversation without a transcript: for what works on entries alone. */
 
 import { defaultSettings } from "../../lib/config/config.ts";
-import type { Entry, ToolAction } from "../../lib/hosts/session.ts";
+import type { CallKind, Entry } from "../../lib/hosts/session.ts";
 import type { CompleteJson, JsonRequest } from "../../lib/model/answers.ts";
 import {
   type Ledger,
@@ -30,10 +30,7 @@ export function conversation(turns: readonly Turn[], { from = 2 } = {}): Entry[]
     if (kind === "user" || kind === "assistant" || kind === "summary")
       entries.push(entry(line, { kind, text: turn[1] }));
     else if (kind === "run") entries.push(...runEntries(line, turn));
-    else
-      entries.push(
-        toolEntry(line, { name: kind === "edit" ? "Edit" : "Read", target: turn[1], action: kind }),
-      );
+    else entries.push(toolEntry(line, { name: kind === "edit" ? "Edit" : "Read", target: turn[1], kind }));
   }
   return entries;
 }
@@ -55,9 +52,9 @@ export function entry(line: number, fields: Partial<Entry> & Pick<Entry, "kind" 
 
 function toolEntry(
   line: number,
-  { name, target, action }: { name: string; target: string; action: ToolAction },
+  { name, target, kind }: { name: string; target: string; kind: CallKind },
 ): Entry {
-  const tool = { name, target, action, paths: action === "run" ? [] : [target] };
+  const tool = { name, target, kind, paths: kind === "command" ? [] : [target] };
   return entry(line, { kind: "tool", text: `${name} ${target}`, tool, callId: `call${line}` });
 }
 
@@ -65,7 +62,7 @@ function runEntries(
   line: number,
   [, command, output, isError = false]: Extract<Turn, readonly ["run", ...unknown[]]>,
 ): Entry[] {
-  const call = toolEntry(line, { name: "Bash", target: command, action: "run" });
+  const call = toolEntry(line, { name: "Bash", target: command, kind: "command" });
   if (output === undefined) return [call];
   return [call, entry(line + 1, { kind: "result", text: output, callId: `call${line}`, isError })];
 }
