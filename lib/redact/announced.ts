@@ -7,13 +7,14 @@
  * cookie.
  */
 
+import { featureOf, matches, rowsOf } from "./features.ts";
 import { isSecretCell, secretEnd, type Value } from "./judge.ts";
-import { isStandIn, type ReportSecret, SENTENCE } from "./looks.ts";
+import { isStandIn, type ReportSecret } from "./looks.ts";
 import { FOREIGN_NAMES, isHeading, NAME_ENDS, type Name, nameEndingAt } from "./names.ts";
 
 /** Compiles the rows of a table: a word, and the source of a pattern, with parts by their letter. */
 function compileTable(table: string, parts: Record<string, string>, flags: string): [string, RegExp][] {
-  return [...table.matchAll(/^(\S+) (.+)$/gm)].map(([, word = "", source = ""]) => [
+  return rowsOf(table).map(([word, source]) => [
     word,
     new RegExp(
       source.replace(/@[a-z]/g, (part) => parts[part] ?? part),
@@ -201,7 +202,7 @@ const PLACE_PARTS: Record<string, string> = {
   "@u": "(?:\"[^\"\\n]{1,100}\"|'[^'\\n]{1,100}')",
   "@l": "[^\\n|]{0,200}\\n[ \\t+>|]{0,20}(?:\\d{1,6}[→:|\\t-])?[ \\t]{0,8}([^\\s\"'`{}<>()\\[\\],;]{6,200})(?=[\"'}\\]]{0,4}[ \\t]*(?:\\n|$))",
   "@s": "[\"'`*]{0,3}\\s{0,4}[\"'`*]{0,3}",
-  "@r": `(?:${SENTENCE.source})`,
+  "@r": `(?:${featureOf("sentence")?.pattern.source})`,
   "@m": "(?=[^\\s\"'<>]{0,99}\\d)",
   "@c": "[a-z0-9]{4,8}[- ]?[a-z0-9]{4,8}",
   "@t": "[A-Z2-7]{16,128}|(?=[A-Z -]{1,60}[2-7])(?:[A-Z2-7]{4}[ -]){3,15}[A-Z2-7]{1,8}",
@@ -219,9 +220,6 @@ function compilePlaces(table: string, flags: string): Places {
 
 let places: readonly Places[] | undefined;
 
-/** Names of fields and variables. */
-const FIELD = /^(?:pass(?:word|wd)?|pwd|secret|token|required)$/i;
-
 /** Reports the value at this place, and returns where it ends. */
 function findPlaced(text: string, at: number, found: ReportSecret): number {
   // compiled with the first word that may be at a place: many runs meet none
@@ -233,8 +231,9 @@ function findPlaced(text: string, at: number, found: ReportSecret): number {
       pattern.lastIndex = at;
       const [start, end] = pattern.exec(text)?.indices?.slice(1).find(Boolean) ?? [0, 0];
       const value = text.slice(start, end);
-      if (end === 0 || isStandIn(value, /["']/.test(text.charAt(start - 1))) || FIELD.test(value)) continue;
-      if (/\s/.test(value) && kind !== "mnemonic" && SENTENCE.test(value)) continue;
+      if (end === 0 || isStandIn(value, /["']/.test(text.charAt(start - 1))) || matches("names-field", value))
+        continue;
+      if (/\s/.test(value) && kind !== "mnemonic" && matches("sentence", value)) continue;
       found(start, end, kind);
       return Math.max(at, end);
     }

@@ -5,7 +5,8 @@
  * a bound or without a tail, so the time is linear.
  */
 
-import { isName, isTemplate, type ReportSecret } from "./looks.ts";
+import { matches, rowsOf } from "./features.ts";
+import { isName, type ReportSecret } from "./looks.ts";
 
 /** Prefixes that only tokens have: of whom, and how they begin. What follows is long and consists of no words. */
 const ISSUERS = `
@@ -76,16 +77,14 @@ const PARTS: Record<string, string> = {
 };
 
 /** Shapes without a prefix. */
-const SHAPES = [
-  ...String.raw`
+const SHAPES = rowsOf(String.raw`
 discord-token [MNO](?<!\w.)[\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}
 password-hash \*(?<![\w*/].)[0-9A-F]{40}(?!\w)
 card [3-6](?<![\d.-].)\d{3}(?:(?: \d{4}){3}|(?:-\d{4}){3})(?![\d.-])
 private-key \[(?:\s{0,8}(?:25[0-5]|2[0-4]\d|1?\d?\d)\s{0,8},){63}\s{0,8}(?:25[0-5]|2[0-4]\d|1?\d?\d),?\s{0,8}\]
-`.matchAll(/^(\S+) (.+)$/gm),
-].map(([, kind = "", source = ""]) => ({ kind, source }));
+`);
 /** All of them at once, since a text is gone through once. */
-const ANY_SHAPE = new RegExp(SHAPES.map(({ source }) => `(${source})`).join("|"), "g");
+const ANY_SHAPE = new RegExp(SHAPES.map(([, source]) => `(${source})`).join("|"), "g");
 
 interface Format {
   kind: string;
@@ -102,14 +101,12 @@ const LISTED = ISSUERS.trim()
     const [name, ...prefixes] = issuer.split(" ");
     return prefixes.map((prefix) => ({ kind: `${name}-token`, prefix, rest: undefined, isWithin: false }));
   });
-const FITTED = EXACT.trim()
-  .split("\n")
-  .flatMap((row): Format[] => {
-    const [kind = "", ...prefixes] = row.split(" ");
-    const source = (prefixes.pop() ?? "").replace(/@[xp]/g, (part) => PARTS[part] ?? part);
-    const rest = new RegExp(source, "dy");
-    return prefixes.map((prefix) => ({ kind, prefix, rest, isWithin: source.startsWith("(?<=") }));
-  });
+const FITTED = rowsOf(EXACT).flatMap(([kind, row]): Format[] => {
+  const prefixes = row.split(" ");
+  const source = (prefixes.pop() ?? "").replace(/@[xp]/g, (part) => PARTS[part] ?? part);
+  const rest = new RegExp(source, "dy");
+  return prefixes.map((prefix) => ({ kind, prefix, rest, isWithin: source.startsWith("(?<=") }));
+});
 /** The formats by the first two characters of their prefix; exact ones come last. */
 const FORMATS = Map.groupBy([...LISTED, ...FITTED], ({ prefix }) => prefix.slice(0, 2));
 
@@ -132,7 +129,7 @@ export function findFormat(text: string, at: number, found: ReportSecret): numbe
 /** Reports the secrets of shapes without a prefix. */
 export function findShapes(text: string, found: ReportSecret): void {
   for (const { index, 0: whole, ...groups } of text.matchAll(ANY_SHAPE)) {
-    const kind = SHAPES.find((_, i) => groups[i + 1] !== undefined)?.kind ?? "secret";
+    const kind = SHAPES.find((_, i) => groups[i + 1] !== undefined)?.[0] ?? "secret";
     const bracket = kind === "private-key" ? 1 : 0;
     if (kind !== "card" || isLuhn(whole.replace(/\D/g, "")))
       found(index + bracket, index + whole.length - bracket, kind);
@@ -149,7 +146,7 @@ function matchFormat(text: string, at: number, format: Format): [start: number, 
   if (!match) return undefined;
   const groups = match.indices?.slice(1).filter(Boolean) ?? [];
   const [start, end] = [groups[0]?.[0] ?? at, groups.at(-1)?.[1] ?? pattern.lastIndex];
-  if (groups.length > 0) return isTemplate(text.slice(start, end)) ? undefined : [start, end];
+  if (groups.length > 0) return matches("template", text.slice(start, end)) ? undefined : [start, end];
   const body = match[0];
   const wholeWords = body.length < 64 ? body : body.slice(0, 64).replace(/[-_./]*[A-Z]?[a-z]*$/, "");
   // a name as long as this has a joint

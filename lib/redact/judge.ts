@@ -1,12 +1,8 @@
 /** Decides whether a value is a secret, by rules that name features of its name, of its place and of its look. */
 
 import { isUuid } from "../base/text.ts";
+import { featureOf, type Part } from "./features.ts";
 import {
-  ABOUT_FIELD,
-  asksForValue,
-  isFieldName,
-  isHex,
-  isJoined,
   isMostlyWords,
   isPath,
   isStandIn,
@@ -17,7 +13,6 @@ import {
   lookAt,
   looksRandom,
   RANDOM_MIN,
-  SENTENCE,
 } from "./looks.ts";
 import { NAMES_SECRET, type Name } from "./names.ts";
 
@@ -30,109 +25,12 @@ export interface Value {
   isQuoted: boolean;
 }
 
-type Part = "name" | "before" | "between" | "value" | "whole" | "after" | "way";
-
-/** Features of a part: of the name, of the text before it, of what is between it and the value, of the value, its way, or what follows. */
-const PATTERNS = new Map(
-  String.raw`
-alone way ^(?:certain|argument|element)$
-speech way ^(?:said|foreign)$
-constant name ^(?:[A-Z0-9_]+|_[a-z]\w*)$
-compound-constant name [A-Z]_|WORD|PHRASE
-option name ^-
-directive name ^(?:\w+\.)*set[A-Z_]|^(?:requirepass|masterauth|rootpw|bindpw)$|authtok$
-ends-in-secret name/i secret$
-pass name/i ^pass$
-dollar name ^\$
-member name/i \.p
-small name ^[a-z]
-capital name [A-Z]
-resource before \barn:[^\s"']*$
-behind-semicolon before ;\s?$
-parameter before [?&]$|\$\{$
-changed before/i (?:set|chang|updat)\w*\s[^.\n]{0,30}$
-behind before/i \b(?:user(?:name)?|login|email|host|port|database)["']?(?:\s?[:=]\s?\S*|\s+\S{1,100}[,;])\s+$|\blogin\s+\S{1,100}\s+$|\b(?:ENV|setx|setenv) +$
-section before (?:^|\n)[\s+>|\d→-]{0,12}\[[\w .:"-]{1,40}\]\s*\n[^()[\]{};]*$
-label before/u (?:^|\n)\P{L}{0,12}\p{Lu}\p{Ll}+(?: \p{L}+){0,4} $
-code before (?:[\w)\]>]\s?\(|(?:[=(,:]|=>|return)\s*\{)(?:[^(){}"'\x60]|"[^"\n]*"|'[^'\n]*'|\x60[^\x60\n]*\x60)*["'\x60]?$|\b(?:const|let|var|val|final|auto|def)\s[^=\n]*$
-first before ^(?:[^]*\n)?[ \t]*(?:(?:\d{1,6}(?:→|[:|\t-])|L\d{1,6}[: ]|[+>|-])[ \t]*){0,4}[\s*_\x60|-]*$
-scheme between/i (?:bearer|basic|token|apikey|digest|negotiate)[ \t]+$
-equals between ^=
-equal between ^=$
-quoted-equal between ^=["']?$
-to between ^ to\b
-bold between \*\*|__
-colons between ^["']?:\s
-colon between ^:
-colon-only between ^: ?$
-blank between ^ 
-opened between ^\s*["'\x60]
-called between ^\(
-closing between ^\)
-bar between \|
-column between ["'|\t]|\s{2}
-next after ^["'] ?: ?["'{[\d]
-call after ^[([]
-ends-argument after ^[,)};]
-ends-line after ^.\s*?(?:\n|$)
-last after ^["'\x60*\]}|\s]{0,8}?(?:\n|$)
-ends-pair after ^(?:$|[\s&|"']|,\w[\w.]{0,40}=)
-spaced value \s
-long value ^[^]{201}
-letters value/u \p{L}{3}
-two-words value ^\S+\s+\S+$
-many-words value (?:\S+\s+){8}\S
-plain value \d|^[^A-Z.,]*$
-address value/i ^0x[0-9a-f]{64}$
-five value ^.{5}
-eight value ^.{8}
-sixteen value ^.{16}
-compound value/u \p{L}[-_.]\p{L}|\p{Ll}\p{Lu}
-joints value [-_.]
-dashes value [-.]
-underscore value _
-path value [/\\]|\w\.\w|::
-signs value [^\w.:/|-]
-digit value \d
-identifier whole ^[A-Za-z_]\w*$
-small-word value ^(?=[a-z]{8,}$)(?!.*(?:ed|en|ble|ory|ive|ing|ent)$)
-small-letters value ^[a-z]{6,40}$
-both-letters value ^(?=.*[a-z])[A-Za-z]{6,40}$
-names-field value/i ^(?:pass(?:word|wd)?|pwd|secret|token|required)$
-body value ^.{60,76}$
-starts-line before ^(?:[^]*\n)?[ \t]*(?:(?:\d{1,6}(?:→|[:|\t-])|L\d{1,6}[: ]|[+>|-](?=[ \t+>|]|$)|[+>](?=\S))[ \t]*){0,4}.?$
-ends-body after ^["',]?\s*?(?:\n|$)
-id value ^(?:[A-Za-z]{1,12}[_-]){1,3}[A-Za-z0-9]+$|^[0-9a-f]{6,}(?:-[0-9A-Za-z]{1,12})+$
-public value ^(?:MII.{3}CC|MII.{3}ANBgkq|MFkwEwYH|MCowBQYDK2V|AAAA[BCE]|sha\d{1,3}-|h1:)
-public-place before/i (?:\bsha\d{1,3}(?:[-:=_ ]|sum)|SHA256:|\bmd5[-:=]|\bh1:|base64,|nonce[-=]|["'][xyne]["']\s?:\s?["']|ssh-\w+ |ecdsa-\S{1,30} |W\/"|(?:id|hash|digest|checksum|integrity|fingerprint|etag|nonce|commit|sha|rev|cursor|uuid|ref|guid|version|sum|md5|thumbprint|mappings|public_?key|pubkey|name|class(?:Name)?|type|file|path|url|href|src)["'\x60]?\s{0,2}[:=>]{1,2}\s{0,2}["'\x60]?)$
-in-path before [\w.-]\/$|@$
-in-address before [\w+.-]{2,20}:\/\/[^\s"'<>]*$
-secret-address before/i :\/\/[^\s"'<>]*(?:[?#&;]|reset|invite|magic|verif|confirm|token|hook|unsubscribe|auth|secret)[^\s"'<>]*$
-ends-file after ^(?:\.[A-Za-z]\w{0,4}\b|@)
-`
-    .trim()
-    .split("\n")
-    .map((row): [string, { part: Part; pattern: RegExp }] => {
-      const [, feature = "", part = "", flags = "", source = ""] =
-        /^(\S+) (\w+)\/?(\w*) (.*)$/.exec(row) ?? [];
-      return [feature, { part: part as Part, pattern: new RegExp(source, flags) }];
-    }),
-);
-
 /** Features of a value. */
 const TESTS: Record<string, (value: string) => boolean> = {
   words: isWords,
   uuid: isUuid,
-  hex: isHex,
-  isMostlyWords,
-  isPath,
   looksRandom,
-  joined: isJoined,
-  field: isFieldName,
-  asks: asksForValue,
   "stand-in": (value) => isStandIn(value),
-  about: (value) => ABOUT_FIELD.test(value),
-  sentence: (value) => SENTENCE.test(value),
   "names-secret": (value) => NAMES_SECRET.test(value),
   "mostly-words": isMostlyWords,
   "path-like": isPath,
@@ -276,8 +174,8 @@ said-word + last colon-only compound label
 said-word + line colon-only small-word small
 said-word + line near compound
 said-word - line near
-said-word + joined last line
-said-word + joined last colon
+said-word + hyphenated last line
+said-word + hyphenated last colon
 random-run - hex
 random-run - uuid
 random-run - id
@@ -317,7 +215,7 @@ function judge(
   const known = new Map(facts.map((fact) => [fact, true]));
   let look: Look | undefined;
   const tell = (feature: string): boolean => {
-    const told = PATTERNS.get(feature);
+    const told = featureOf(feature);
     if (told) return told.pattern.test(parts[told.part] ?? "");
     const value = parts.value ?? "";
     if (LOOKS.includes(feature as Look)) {

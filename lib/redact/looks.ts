@@ -1,59 +1,8 @@
 /** Judges by looks alone: whether a value is random, words, a placeholder or code, and what is random without a name near it. */
 
 import { isUuid } from "../base/text.ts";
+import { matches } from "./features.ts";
 
-/** Compiles rows of a name and a pattern to one pattern, which any of them fulfils. */
-const anyOf = (rows: string): RegExp =>
-  new RegExp(rows.trim().replace(/^\S+ /gm, "").replaceAll("\n", "|"), "i");
-
-/** Values that say that the secret is elsewhere. */
-const STAND_IN = anyOf(String.raw`
-variable ^\$[a-z_{(]|^\$\d\b|^%[a-z_(]|^%\w+%$|^@\w+@$|\$\{
-bracket ^[<{[(]|\{\{
-mask ^[-*•.…_#?]+$|^x+$|[*•x]{4}|\.{3}|…
-word example|placeholder|changeme|redacted|[_-]here$|^abcdef\w{0,10}$
-pointer ^[*&][a-z_]+$
-keys ^(?:ctrl|alt|shift|cmd|meta|option|super|command)\+
-path ^~\/|^(?:\.{1,2})?\/\S*[/.]|^[a-z]:[\\/]|^[\w.-]+(?:\/[\w.-]+)+\.[a-z]{1,5}$
-file ^[\w.-]+\.(?:json|ya?ml|toml|pem|key|crt|p12|txt|env)$
-address :\/\/
-store ^(?:vault|ref|arn|ENC|required|sha\d+)[:+|[]
-`);
-/** Values that only names in code have; in quotes two names are not a chain. */
-const CHAIN = anyOf(String.raw`
-chain ^[*&!@:]?[a-z_$][\w$]*(?:(?:\.|::|->|[?!]\.)[a-z_$][\w$]*)+[!?]?$
-symbol ^[&@:!]{1,2}[a-z_]+$
-`);
-/** Words at the beginning that ask for a value, or are a harmless one. */
-const PLACEHOLDER_WORD = anyOf(String.raw`
-asks ^(?:your|my|the|some|any|no|new|old|test|dummy|fake|sample|demo|mock|change|insert|enter|put|required|optional)(?:$|[\s_-]|me)
-value ^(?:null|undefined|true|false|none|unknown|postgres|rabbitmq|mongodb|minioadmin|localhost|development|production)(?:$|[\s_-]|me)
-type ^(?:string|number|boolean|object)(?:$|[\s_-]|me)
-`);
-/** Algorithms, protocols and sizes are named in the same sentences as passwords. */
-const ALGORITHM = anyOf(String.raw`
-hash ^(?:sha-?\d+|md5|argon2\w*|p?bkdf2(?:with\w+)?|b?crypt|scrypt|scram-\S+)$
-encoding ^(?:base(?:32|58|64)|utf-?\d+)$
-cipher ^(?:aes-?\d*\w*|x?ed?25519)$
-protocol ^oauth2?$
-size ^v?\d+(?:[.-]?[a-z]{1,5})?$
-`);
-/** Words that say something about a field, and names of variables. */
-const FIELD_WORD = anyOf(`
-part pass|pwd|word|secret|token|user|login|input|field|text|hash|crypt|valid|correct|require|missing|empty|option|hidden|string|value
-whole ^(?:true|false|null|none|number|bytes|boolean|unset|redacted|postgres|include|inherit|basic)$
-`);
-/** Words of sentences about passwords and about the place of a value. */
-export const ABOUT_FIELD = anyOf(String.raw`
-part pass|pwd|secret|token|credential|kennw|wachtw|contrase|senha
-whole \b(?:must|should|cannot|please|required|invalid|incorrect|enter|your|least|characters?|see|ask|same|field|value|hint|string|option|missing|empty)\b
-`);
-/** Words of any sentence. */
-export const SENTENCE = anyOf(String.raw`
-about ${ABOUT_FIELD.source}
-word \b(?:is|are|be|not|the|at|as|in|of|to|for|from|with|and|or|but|if|when|so|by|on|that|this|which|because|was|has|have|will|can|used|stored|never|user|input|text|insert|put|change|now|before|after|must|should|via|into|then|also|no)\b
-`);
-const HEX = /^(?:0x|sha\d{1,3}[:-])?[0-9a-f]+$/i;
 /** Shorter hashes are as often numbers. */
 const HASH_MIN = 24;
 /** Shorter values are as often words in an unusual spelling. */
@@ -62,50 +11,28 @@ export const RANDOM_MIN = 16;
 /** Reports a secret by its place and kind. */
 export type ReportSecret = (start: number, end: number, kind: string) => void;
 
-export const isHex = (text: string): boolean => HEX.test(text);
-
 /** Looks of a value: not one, words, letters of no word, letters mixed with digits or signs, a hash or id, random. */
 export const LOOKS = ["none", "word", "scrambled", "mixed", "hash", "random"] as const;
 export type Look = (typeof LOOKS)[number];
 
 export function lookAt(value: string, isQuoted = false): Look {
-  if (value.length < 4 || isStandIn(value, isQuoted) || /^[\d.,_-]+$/.test(value)) return "none";
-  if (isUuid(value) || (HEX.test(value) && value.length >= HASH_MIN)) return "hash";
+  if (value.length < 4 || isStandIn(value, isQuoted) || matches("digits", value)) return "none";
+  if (isUuid(value) || (matches("hex", value) && value.length >= HASH_MIN)) return "hash";
   if (looksRandom(value)) return "random";
-  if (PLACEHOLDER_WORD.test(value) || ALGORITHM.test(value)) return "none";
-  if (isMixed(value)) return "mixed";
+  if (matches("asks", value) || matches("algorithm", value)) return "none";
+  if (matches("mixes", value)) return "mixed";
   if (isScrambled(value)) return "scrambled";
-  return WORDS.test(value) && !isFieldName(value) && !ADJECTIVE.test(value) ? "word" : "none";
+  return matches("joinable", value) && !matches("field", value) && !matches("adjective", value)
+    ? "word"
+    : "none";
 }
-
-/** Words as people join them to a password: `celadonMug`, `panda-Ladder`. All capitals stand for a value. */
-const WORDS = /^(?=.*\p{Ll})(?=.{6,60}$)(?!\w+\.(?:com|net|org|io|dev)$)\p{L}+(?:[_.-]\p{L}+){0,3}$/u;
-/** `case-sensitive`, `base64-encoded`, `read-only`. */
-const ADJECTIVE =
-  /[-_](?:[a-z]+(?:ed|ing|ive|able|ible)|only|free|less|set|date|time|side|safe|based|specific)$/;
-/** Returns whether words are joined as a name in a text is not: no camel case, no underscore. */
-export const isJoined = (text: string): boolean => /\p{L}-\p{L}/u.test(text);
 
 /** Returns whether a text stands for a value that is not written here. In quotes two names are not a chain. */
 export function isStandIn(text: string, isQuoted = false): boolean {
-  if (STAND_IN.test(text)) return true;
+  if (matches("elsewhere", text)) return true;
   if (isQuoted && !/\w\.\w+\.\w|::|->/.test(text)) return false;
-  return CHAIN.test(text) && !looksRandom(text.replaceAll(".", ""));
+  return matches("chain", text) && !looksRandom(text.replaceAll(".", ""));
 }
-
-/** Templates, masks and markers of ours in addresses. */
-const TEMPLATE = anyOf(String.raw`
-variable ^(?:\$[\w{(].*|\{.*\}|%\w+%)$
-mask ^(?:\*+|x{3,}|\.{3,}|…)?$
-marker ^\[redacted:[a-z0-9-]+\]$
-`);
-export const isTemplate = (text: string): boolean => TEMPLATE.test(text);
-
-/** Returns whether a text begins as one that asks for a value. */
-export const asksForValue = (text: string): boolean => PLACEHOLDER_WORD.test(text);
-
-/** Returns whether a text names a field or a variable: `passwordInput`, `meta[name=csrf-token]`. */
-export const isFieldName = (text: string): boolean => FIELD_WORD.test(text);
 
 /** Returns whether all parts of a text could be words, and no more than two are numbers: `getServerSideProps`. */
 export function isName(text: string): boolean {
@@ -124,14 +51,15 @@ export function isMostlyWords(text: string): boolean {
   return letters >= 3 * parts.length && words.join("").length >= 0.6 * letters;
 }
 
-/** Returns whether a text mixes letters with digits or signs as few words do. */
-function isMixed(text: string): boolean {
-  return /\p{L}/u.test(text) && /[0-9]|[^\p{L}\p{N}_.:/|\s-]/u.test(text);
-}
-
 /** Returns whether a text is long and mixes letters, digits and signs as no name does. */
 export function looksRandom(text: string): boolean {
-  if (text.length < RANDOM_MIN || isUuid(text) || HEX.test(text) || isWords(text) || ALGORITHM.test(text))
+  if (
+    text.length < RANDOM_MIN ||
+    isUuid(text) ||
+    matches("hex", text) ||
+    isWords(text) ||
+    matches("algorithm", text)
+  )
     return false;
   const changes = countChanges(text);
   const ratio = changes / text.length;

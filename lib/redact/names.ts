@@ -1,5 +1,7 @@
 /** Reads names that announce a secret. */
 
+import { matches } from "./features.ts";
+
 /** Levels of a name by the value it needs: `token` and `key` need a random one, `secret` a mixed one, `password` nearly any. */
 type Level = "token" | "secret" | "password";
 
@@ -22,15 +24,6 @@ export const FOREIGN_NAMES =
 const LEVELS = ENDINGS.map(
   ([level, endings]) => [level, new RegExp(`^(?:${endings.replace("(?==)", "")})$`, "i")] as const,
 );
-/** Endings that other words have, too, unless one of `JOINED` precedes them. */
-const SHORT = /^(?:pass|mdp|pwd?|psk|key|auth|sig|sid|sess|seed|salt|session)$/i;
-const JOINED =
-  /(?:api|access|secret|private|auth|db|pg|ssh|sql|user|root|admin|smtp|php|j|asp|bind|store|key|require|master)$/i;
-/** Words before `key` or `token` that make it a secret one, and words that make it harmless. */
-const QUALIFIER =
-  /^(?:api|access|secret|private|auth\w*|encryption|encrypt|signing|account|shared|master|admin|app|service|client|consumer|deploy|bot|webhook|license|jwt|hmac|unseal|root|refresh|bearer|oauth\d?|security|personal|[cx]srf|vault|wallet|fernet|storage|hub|rapidapi|registration|runner|job|ci|x|wlan|wifi|wpa|preshared)$/i;
-const HARMLESS =
-  /^(?:public|pub|primary|foreign|cache|partition|sort|idempotency|dedup\w*|lookup|object|map|query|row|unique|group|hash|site|publishable|page|next|continuation|sync|cursor|delta|design|max|min|num|json|config|translation|sha|react|shortcut)$/i;
 /** Endings of a name that leave its meaning as it is. */
 const TAIL =
   /[_-](?:base|data|value|prod|production|dev|staging|test|live|old|new|plain|raw|b64|hex|\d{1,2})(?![A-Za-z0-9])|\d{1,2}(?![\w.])/iy;
@@ -66,15 +59,15 @@ export function nameEndingAt(text: string, at: number, ending: string): Name | u
   const isJoined = /[a-z]$/.test(prefix)
     ? /^[a-z]/.test(ending)
     : /[A-Z]$/.test(prefix) && /^[A-Z]{2}/.test(ending);
-  if (isJoined && SHORT.test(ending) && !JOINED.test(prefix)) return undefined;
+  if (isJoined && matches("short", ending) && !matches("joint", prefix)) return undefined;
   TAIL.lastIndex = end;
   if (TAIL.test(text)) end = TAIL.lastIndex;
   if (/^(?:[A-Za-z0-9$]|_+[A-Za-z0-9]|[.-][a-z])/.test(text.slice(end, end + 3))) return undefined;
   const joint = /[ _.$-]/.test(text.charAt(at - 1)) ? at - 1 : at;
   const word = text.slice(startOfRun(text, joint, /[A-Za-z\d]/), joint);
   const qualifier = /(?:[A-Z]?[a-z\d]+|[A-Z\d]+)$/.exec(word)?.[0] ?? "";
-  if (level !== "password" && HARMLESS.test(qualifier)) return undefined;
-  const isSecret = level === "token" && QUALIFIER.test(qualifier);
+  if (level !== "password" && matches("harmless", qualifier)) return undefined;
+  const isSecret = level === "token" && matches("qualified", qualifier);
   return {
     text: text.slice(start, end),
     start,

@@ -4,9 +4,10 @@
  */
 
 import { findAnnounced, findForeign } from "./announced.ts";
+import { matches } from "./features.ts";
 import { bitsOf, type CharacterRun, ESCAPED, FOREIGN, findFormat, findShapes, scan } from "./formats.ts";
 import { kindOfRun } from "./judge.ts";
-import { decode, isTemplate, looksRandom, type ReportSecret } from "./looks.ts";
+import { decode, looksRandom, type ReportSecret } from "./looks.ts";
 
 interface Span {
   start: number;
@@ -265,6 +266,6 @@ function findInAddress(text: string, at: number, found: ReportSecret): number {
     found(start, start + user.length, "url-user");
   const from = start + user.length + 1;
   const isCut = password.length < 3 && !/[\w[$]/.test(text.charAt(from + password.length + 1));
-  if (!isCut && !isTemplate(password)) found(from, from + password.length, "url-password");
+  if (!isCut && !matches("template", password)) found(from, from + password.length, "url-password");
   return at + whole.length;
 }

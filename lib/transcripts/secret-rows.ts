@@ -13,7 +13,8 @@ import { ensureDirectory, readIfExists, statPath } from "../base/files.ts";
 import { mapTexts, parseRecord } from "../base/json.ts";
 import { escapePattern, isUuid, shortHash } from "../base/text.ts";
 import type { Entry, ToolCall } from "../hosts/session.ts";
-import { isHex, isStandIn } from "../redact/looks.ts";
+import { matches } from "../redact/features.ts";
+import { isStandIn } from "../redact/looks.ts";
 import { type Redactor, removeControls, type Taken } from "../redact/redact.ts";
 import { leavesKeyOpen, replaceKeyLines } from "../redact/secrets.ts";
 import type { Rules } from "./rules.ts";
@@ -205,8 +206,9 @@ function lastLine(text: string): string {
 /** Returns whether a value is told from ordinary words and ids wherever it stands. */
 function isKept(value: string, kind: string): boolean {
   if (value.length < VALUE_MIN || value.length > VALUE_MAX || UNKEPT.test(kind)) return false;
-  if (/\s|\[redacted:/.test(value) || isUuid(value) || isHex(value) || isStandIn(value)) return false;
-  return /\p{L}/u.test(value) && /[0-9]|[^\p{L}\p{N}_.:/|-]/u.test(value);
+  if (/\s|\[redacted:/.test(value) || isUuid(value) || matches("hex", value) || isStandIn(value))
+    return false;
+  return matches("mixes", value);
 }
 
 /** Replaces secrets in the texts of a value, where they stand by themselves, by the mark of their kind. */
