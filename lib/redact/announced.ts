@@ -24,6 +24,9 @@ function compileTable(table: string, parts: Record<string, string>, flags: strin
 }
 
 const PARTS: Record<string, string> = {
+  // the name itself, looked back at
+  "@o": "[\\w$.-]{1,61}",
+  "@z": "\x60",
   "@c": "[\"'`\\])*_]{0,5}[?!]?(?: (?:\\[[^\\]\\n]{0,40}\\]|\\([\\w .-]{1,30}\\)))?",
   "@q": "(?:[\"'`“„「]|«[ \\xa0]?)",
   "@s": "[bfruLN@$]{0,2}[\"'`“„«「]",
@@ -43,12 +46,12 @@ const PARTS: Record<string, string> = {
 const WAYS = compileTable(
   String.raw`
 certain @c@t@w@s
-argument ["']?\]?["']\s{0,4}(?:,|\)\s{0,4}\.(?:type|fill|send_?[kK]eys|val|setValue)\()\s{0,24}@s@b
+argument (?<=(?:\([^()]{0,120}["'@z][^"'@z()]{0,30}|\[["'@z](?:Authorization)?|\["[^[\]]{0,120}"-{0,9})@o)["']?\]?["']\s{0,4}(?:,|\)\s{0,4}\.(?:type|fill|send_?[kK]eys|val|setValue)\()\s{0,24}@s@b
 certain ["'\])]{0,3}\s{0,4}(?:\|\||\?\?|\bor\b)\s{0,8}@s
 certain [?:]{0,2} ?["'][)\s;{}]{1,40}(?:\w{1,30}\.)?(?:exp_)?send\w{0,6}[ (](?:-- )?["']
 certain :[-=]|=["']?\$\((?:echo|printf) (?:-\w{1,3} |["']%s["'] )?["']?
 certain ["']?(?:,\s{0,40}|@n|\s?\{[^{}]{0,200}?)(?:["']?\w{1,20}["']? ?[:=] ?["'][^"'\n]{0,60}["'],?\s{0,20})?["']?\w{0,20}(?:value|default)["']?\s{0,4}[:=]\s{0,4}["']?
-element (?:["']?(?:\s[^<>\n]{0,100})?>\s{0,8}|<\/\w{1,20}>\s{0,20}<\w{1,20}>)(?=[^]{0,500}?<\/)
+element (?<=<[^<>\n]{0,120}@o|<key>@o)(?:["']?(?:\s[^<>\n]{0,100})?>\s{0,8}|<\/\w{1,20}>\s{0,20}<\w{1,20}>)(?=[^]{0,500}?<\/)
 certain @c\s{0,24}@a\s{0,24}@w@s@b
 written @c\s{0,24}@a(?:\*{1,3}|__)?\s{0,24}@b
 said \(\s{0,4}@s
@@ -62,26 +65,31 @@ near (?:\s{0,8}\|\s{0,8}|[ \t]{1,4}[—–][ \t]{1,4}|["']?[ \t]{1,8}(?:-[A-Z]\w
   PARTS,
   "iy",
 );
-/**
- * A value without quotes, after a blank or letters of a language without blanks: these end it, but may begin one that goes on as no
- * word does. It is judged by its first part and then consumed, so that many names in one long run stay linear.
- */
+/** A character of a value without quotes. */
 const BARE =
-  /(?:[\u3000-\u9fff\uac00-\ud7af]{1,6}(?=[!-~]{0,20}[!#$%^&*@~+?])(?=[!-~]{0,20}\d)(?=[!-~]{5}))?(?:[^\s"'`,;<>()[\]{}|&»\u3000-\u9fff\uac00-\ud7af\uff00-\uffef]|&(?![\w.-]{1,40}=|&)){1,128}/y;
-const REST = new RegExp(BARE.source.replace("{1,128}", "*"), "y");
-const CLOSING: Record<string, string> = { "“": "”", "„": "“", "«": "»", "「": "」" };
-/** In lists of pairs a value in braces may hold anything, a closing brace twice; a bare name in them is a variable. */
-const BRACED = /^\{((?=[^}]*[^\w.}])(?!\w+[!:])[^{}\s$]{3,100}(?:\}\}[^{}\s]{0,100})*)\}(?=[;"']|\s|$)/;
-/** The content of an element up to the next tag. */
-const ELEMENT = /^[^\s<>][^<>\n]{2,198}(?=<)/;
-/** Quoted values are not longer. */
-const QUOTED_MAX = 4096;
-
-/** The text that a way needs before the name: a call or a list, a tag. */
-const BEFORE_NAME: Record<string, RegExp> = {
-  argument: /\([^()]*["'`][^"'`()]{0,30}$|\[["'`](?:Authorization)?$|\["[^[\]]*"-*$/,
-  element: /<[^<>\n]*$|<key>$/,
-};
+  "(?:[^\\s\"'\x60,;<>()[\\]{}|&»\\u3000-\\u9fff\\uac00-\\ud7af\\uff00-\\uffef]|&(?![\\w.-]{1,40}=|&))";
+const REST = new RegExp(`${BARE}*`, "y");
+/**
+ * The forms of a value, in the order in which they are tried; a group is the value. One without quotes is judged by its first part
+ * and then consumed, so that many names in one long run stay linear. In lists of pairs a value in braces may hold anything, a
+ * closing brace twice; a bare name in them is a variable. After letters of a language without blanks a bare value begins, if
+ * it goes on as no word does.
+ */
+const FORMS = compileTable(
+  String.raw`
+braced (?<==)\{((?=[^}]*[^\w.}])(?!\w+[!:])[^{}\s$]{3,100}(?:\}\}[^{}\s]{0,100})*)\}(?=[;"']|\s|$)
+element (?<=>\s{0,20})[^\s<>][^<>\n]{2,198}(?=<)
+quoted (?<=(["'@z]))(?:(?!\1)[^\n]){0,4096}(?=\1)
+quoted (?<=“)[^”\n]{0,4096}(?=”)
+quoted (?<=„)[^“\n]{0,4096}(?=“)
+quoted (?<=«)[^»\n]{0,4096}(?=»)
+quoted (?<=「)[^」\n]{0,4096}(?=」)
+assigned (?<=(["'])[A-Z0-9_]{1,60}=)(?:(?!\1)[^\s$\\]){1,199}(?=\1)
+bare (?:[\u3000-\u9fff\uac00-\ud7af]{1,6}(?=[!-~]{0,20}[!#$%^&*@~+?])(?=[!-~]{0,20}\d)(?=[!-~]{5}))?@r{1,128}
+`,
+  { ...PARTS, "@r": BARE },
+  "y",
+);
 
 /** Reports the value that a name announces, and returns where it ends. */
 function findNamed(text: string, name: Name, found: ReportSecret): number {
@@ -97,7 +105,7 @@ function findNamed(text: string, name: Name, found: ReportSecret): number {
   for (const [way, pattern] of WAYS) {
     if (!isForeign && (way === "foreign" || way === "beside")) continue;
     pattern.lastIndex = name.end;
-    if (BEFORE_NAME[way]?.test(before) === false || !pattern.test(text)) continue;
+    if (!pattern.test(text)) continue;
     const value = readValue(text, pattern.lastIndex, way);
     const end = value && secretEnd(value, { name, before, text });
     if (!value || end === undefined) continue;
@@ -109,32 +117,18 @@ function findNamed(text: string, name: Name, found: ReportSecret): number {
   return name.end;
 }
 
+/** Reads the value that begins here, in the first of the forms that fits. */
 function readValue(text: string, start: number, way: string): Value | undefined {
-  const quoted = (from: number, end: number) => ({
-    text: text.slice(from, end),
-    start: from,
-    end,
-    way,
-    isQuoted: true,
-  });
-  const before = text.slice(Math.max(0, start - 62), start);
-  const quote = before.at(-1) ?? "";
-  const after = text.slice(start, start + 200);
-  const braced = quote === "=" ? BRACED.exec(after)?.[1]?.length : undefined;
-  if (braced !== undefined) return quoted(start + 1, start + 1 + braced);
-  const content = way === "element" ? ELEMENT.exec(after)?.[0].length : undefined;
-  if (content !== undefined) return quoted(start, start + content);
-  if (/["'`“„«「]/.test(quote)) {
-    const end = text.indexOf(CLOSING[quote] ?? quote, start);
-    if (end !== -1 && end - start <= QUOTED_MAX && !text.slice(start, end).includes("\n"))
-      return quoted(start, end);
+  for (const [form, pattern] of FORMS) {
+    if (form === "element" && way !== "element") continue;
+    pattern.lastIndex = start;
+    const match = pattern.exec(text);
+    if (!match) continue;
+    const from = form === "braced" ? start + 1 : start;
+    const shown = form === "braced" ? (match[1] ?? "") : match[0];
+    return { text: shown, start: from, end: from + shown.length, way, isQuoted: form !== "bare" };
   }
-  const whole = /(["'])[A-Z0-9_]{1,60}=$/.exec(before)?.[1];
-  const close = whole === undefined ? -1 : after.search(`${whole}|[\\s$\\\\]`);
-  if (close > 0 && after[close] === whole) return quoted(start, start + close);
-  BARE.lastIndex = start;
-  const bare = BARE.exec(text)?.[0];
-  return bare === undefined ? undefined : { ...quoted(start, start + bare.length), isQuoted: false };
+  return undefined;
 }
 
 const IN_OTHER_LANGUAGE =

@@ -6,7 +6,7 @@
  */
 
 import { matches, rowsOf } from "./features.ts";
-import { isName, type ReportSecret } from "./looks.ts";
+import { isWords, type ReportSecret } from "./looks.ts";
 
 /** Prefixes that only tokens have: of whom, and how they begin. What follows is long and consists of no words. */
 const ISSUERS = `
@@ -147,18 +147,21 @@ function matchFormat(text: string, at: number, format: Format): [start: number, 
   const groups = match.indices?.slice(1).filter(Boolean) ?? [];
   const [start, end] = [groups[0]?.[0] ?? at, groups.at(-1)?.[1] ?? pattern.lastIndex];
   if (groups.length > 0) return matches("template", text.slice(start, end)) ? undefined : [start, end];
-  const body = match[0];
-  const wholeWords = body.length < 64 ? body : body.slice(0, 64).replace(/[-_./]*[A-Z]?[a-z]*$/, "");
-  // a name as long as this has a joint
-  if (/^[xX*.]+$/.test(body) || (!/^[A-Za-z0-9]{20}/.test(body) && isName(wholeWords))) return undefined;
-  return [start, rest ? end : endOfIssued(text, end)];
+  return rest ? [start, end] : endOfIssued(text, match[0], [start, end]);
 }
 
-function endOfIssued(text: string, from: number): number {
-  ISSUED_REST.lastIndex = from;
-  let end = ISSUED_REST.test(text) ? ISSUED_REST.lastIndex : from;
-  while (text[end - 1] === ".") end--;
-  return end;
+/** Returns the span of a token of an issuer, unless words follow its prefix. */
+function endOfIssued(
+  text: string,
+  body: string,
+  [start, end]: [number, number],
+): [number, number] | undefined {
+  const wholeWords = body.length < 64 ? body : body.replace(/[-_./]*[A-Z]?[a-z]*$/, "");
+  if (/^(?:[xX*.]+$|(?![A-Za-z0-9]{20}))/.test(body) && (isWords(wholeWords) || /^[xX*.]+$/.test(body)))
+    return undefined;
+  ISSUED_REST.lastIndex = end;
+  const whole = ISSUED_REST.exec(text)?.[0] ?? "";
+  return [start, end + whole.replace(/\.+$/, "").length];
 }
 
 function isLuhn(digits: string): boolean {
