@@ -24,8 +24,6 @@ function compileTable(table: string, parts: Record<string, string>, flags: strin
 }
 
 const PARTS: Record<string, string> = {
-  // the name itself, looked back at
-  "@o": "[\\w$.-]{1,61}",
   "@z": "\x60",
   "@c": "[\"'`\\])*_]{0,5}[?!]?(?: (?:\\[[^\\]\\n]{0,40}\\]|\\([\\w .-]{1,30}\\)))?",
   "@q": "(?:[\"'`“„「]|«[ \\xa0]?)",
@@ -46,12 +44,12 @@ const PARTS: Record<string, string> = {
 const WAYS = compileTable(
   String.raw`
 certain @c@t@w@s
-argument (?<=(?:\([^()]{0,120}["'@z][^"'@z()]{0,30}|\[["'@z](?:Authorization)?|\["[^[\]]{0,120}"-{0,9})@o)["']?\]?["']\s{0,4}(?:,|\)\s{0,4}\.(?:type|fill|send_?[kK]eys|val|setValue)\()\s{0,24}@s@b
+argument ["']?\]?["']\s{0,4}(?:,|\)\s{0,4}\.(?:type|fill|send_?[kK]eys|val|setValue)\()\s{0,24}@s@b
 certain ["'\])]{0,3}\s{0,4}(?:\|\||\?\?|\bor\b)\s{0,8}@s
 certain [?:]{0,2} ?["'][)\s;{}]{1,40}(?:\w{1,30}\.)?(?:exp_)?send\w{0,6}[ (](?:-- )?["']
 certain :[-=]|=["']?\$\((?:echo|printf) (?:-\w{1,3} |["']%s["'] )?["']?
 certain ["']?(?:,\s{0,40}|@n|\s?\{[^{}]{0,200}?)(?:["']?\w{1,20}["']? ?[:=] ?["'][^"'\n]{0,60}["'],?\s{0,20})?["']?\w{0,20}(?:value|default)["']?\s{0,4}[:=]\s{0,4}["']?
-element (?<=<[^<>\n]{0,120}@o|<key>@o)(?:["']?(?:\s[^<>\n]{0,100})?>\s{0,8}|<\/\w{1,20}>\s{0,20}<\w{1,20}>)(?=[^]{0,500}?<\/)
+element (?:["']?(?:\s[^<>\n]{0,100})?>\s{0,8}|<\/\w{1,20}>\s{0,20}<\w{1,20}>)(?=[^]{0,500}?<\/)
 certain @c\s{0,24}@a\s{0,24}@w@s@b
 written @c\s{0,24}@a(?:\*{1,3}|__)?\s{0,24}@b
 said \(\s{0,4}@s
@@ -64,32 +62,31 @@ near (?:\s{0,8}\|\s{0,8}|[ \t]{1,4}[—–][ \t]{1,4}|["']?[ \t]{1,8}(?:-[A-Z]\w
 `,
   PARTS,
   "iy",
-);
+).map(([way, pattern]) => ({ way, pattern, needed: featureOf(`for-${way}`) }));
 /** A character of a value without quotes. */
 const BARE =
   "(?:[^\\s\"'\x60,;<>()[\\]{}|&»\\u3000-\\u9fff\\uac00-\\ud7af\\uff00-\\uffef]|&(?![\\w.-]{1,40}=|&))";
 const REST = new RegExp(`${BARE}*`, "y");
 /**
- * The forms of a value, in the order in which they are tried; a group is the value. One without quotes is judged by its first part
- * and then consumed, so that many names in one long run stay linear. In lists of pairs a value in braces may hold anything, a
- * closing brace twice; a bare name in them is a variable. After letters of a language without blanks a bare value begins, if
- * it goes on as no word does.
+ * The forms of a value by the way or the character before it, or bare. In lists of pairs a value in braces may hold anything, a
+ * closing brace twice; a bare name in them is a variable. A bare value is judged by its first part and then consumed, so that
+ * many names in one long run stay linear; letters of a language without blanks may begin one that goes on as no word does.
  */
-const FORMS = compileTable(
-  String.raw`
-braced (?<==)\{((?=[^}]*[^\w.}])(?!\w+[!:])[^{}\s$]{3,100}(?:\}\}[^{}\s]{0,100})*)\}(?=[;"']|\s|$)
-element (?<=>\s{0,20})[^\s<>][^<>\n]{2,198}(?=<)
-quoted (?<=(["'@z]))(?:(?!\1)[^\n]){0,4096}(?=\1)
-quoted (?<=“)[^”\n]{0,4096}(?=”)
-quoted (?<=„)[^“\n]{0,4096}(?=“)
-quoted (?<=«)[^»\n]{0,4096}(?=»)
-quoted (?<=「)[^」\n]{0,4096}(?=」)
-assigned (?<=(["'])[A-Z0-9_]{1,60}=)(?:(?!\1)[^\s$\\]){1,199}(?=\1)
+const FORMS = Map.groupBy(
+  compileTable(
+    String.raw`
+element [^\s<>][^<>\n]{2,198}(?=<)
+= \{(?=[^}]*[^\w.}])(?!\w+[!:])[^{}\s$]{3,100}(?:\}\}[^{}\s]{0,100})*\}(?=[;"']|\s|$)
+= (?<=(["'])[A-Z0-9_]{1,60}=)(?:(?!\1)[^\s$\\]){1,199}(?=\1)
 bare (?:[\u3000-\u9fff\uac00-\ud7af]{1,6}(?=[!-~]{0,20}[!#$%^&*@~+?])(?=[!-~]{0,20}\d)(?=[!-~]{5}))?@r{1,128}
 `,
-  { ...PARTS, "@r": BARE },
-  "y",
+    { "@r": BARE },
+    "y",
+  ),
+  ([before]) => before,
 );
+for (const [open = "", close = ""] of ['""', "''", "\x60\x60", "“”", "„“", "«»", "「」"])
+  FORMS.set(open, [[open, new RegExp(`[^${close}\n]{0,4096}(?=${close})`, "y")]]);
 
 /** Reports the value that a name announces, and returns where it ends. */
 function findNamed(text: string, name: Name, found: ReportSecret): number {
@@ -101,12 +98,10 @@ function findNamed(text: string, name: Name, found: ReportSecret): number {
   const at = name.start - earlier.length - rest.length;
   const given = { text: earlier, start: at, end: at + earlier.length, way: "certain", isQuoted: true };
   if (earlier !== "" && secretEnd(given, { name, before, text })) found(given.start, given.end, name.kind);
-  const isForeign = IN_OTHER_LANGUAGE.test(name.text);
-  for (const [way, pattern] of WAYS) {
-    if (!isForeign && (way === "foreign" || way === "beside")) continue;
+  for (const { way, pattern, needed } of WAYS) {
+    if (needed?.pattern.test(needed.part === "name" ? name.text : before) === false) continue;
     pattern.lastIndex = name.end;
-    if (!pattern.test(text)) continue;
-    const value = readValue(text, pattern.lastIndex, way);
+    const value = pattern.test(text) ? readValue(text, pattern.lastIndex, way) : undefined;
     const end = value && secretEnd(value, { name, before, text });
     if (!value || end === undefined) continue;
     REST.lastIndex = end;
@@ -119,23 +114,23 @@ function findNamed(text: string, name: Name, found: ReportSecret): number {
 
 /** Reads the value that begins here, in the first of the forms that fits. */
 function readValue(text: string, start: number, way: string): Value | undefined {
-  for (const [form, pattern] of FORMS) {
-    if (form === "element" && way !== "element") continue;
-    pattern.lastIndex = start;
-    const match = pattern.exec(text);
-    if (!match) continue;
-    const from = form === "braced" ? start + 1 : start;
-    const shown = form === "braced" ? (match[1] ?? "") : match[0];
-    return { text: shown, start: from, end: from + shown.length, way, isQuoted: form !== "bare" };
+  for (const form of [way, text.charAt(start - 1), "bare"]) {
+    for (const [, pattern] of FORMS.get(form) ?? []) {
+      pattern.lastIndex = start;
+      const [whole] = pattern.exec(text) ?? [];
+      if (whole === undefined) continue;
+      const braces = whole.startsWith("{") ? 1 : 0;
+      const value = whole.slice(braces, whole.length - braces);
+      const from = start + braces;
+      return { text: value, start: from, end: from + value.length, way, isQuoted: form !== "bare" };
+    }
   }
   return undefined;
 }
 
-const IN_OTHER_LANGUAGE =
-  /[^\0-\x7f]|(?:wort|passe|senha|wachtwoord|haslo|heslo|sifre|losenord|salasana|adgangskode|passord|parola|lozinka|geslo|jelszo)$/i;
 /** A value given before its name: `value: x`, then `name: PASSWORD`. */
 const VALUE_BEFORE = new RegExp(
-  `\\bvalue["']?\\s?[:=]\\s?["']?([^\\s"'\`]{4,80}?)(["']?,?(?:${PARTS["@n"]})?["']?(?:name|key)["']?\\s?[:=]\\s?["']?)$`,
+  `\\bvalue["']?\\s?[:=]\\s?["']?([^\\s"'\x60]{4,80}?)(["']?,?(?:${PARTS["@n"]})?["']?(?:name|key)["']?\\s?[:=]\\s?["']?)$`,
   "i",
 );
 /** A word that each place has at its beginning, or right behind what is looked back at. */

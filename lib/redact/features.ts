@@ -29,6 +29,11 @@ export const rowsOf = (table: string): [first: string, rest: string][] =>
 
 const FEATURES = new Map<string, Feature>();
 for (const [feature, row] of rowsOf(String.raw`
+for-argument before \([^()]*["'\x60][^"'\x60()]{0,30}$|\[["'\x60](?:Authorization)?$|\["[^[\]]*"-*$
+for-element before <[^<>\n]*$|<key>$
+foreign name/i [^\0-\x7f]|(?:wort|passe|senha|wachtwoord|haslo|heslo|sifre|losenord|salasana|adgangskode|passord|parola|lozinka|geslo|jelszo)$
+for-foreign name/i @foreign
+for-beside name/i @foreign
 short ending/i ^(?:pass|mdp|pwd?|psk|key|auth|sig|sid|sess|seed|salt|session)$
 joint prefix/i (?:api|access|secret|private|auth|db|pg|ssh|sql|user|root|admin|smtp|php|j|asp|bind|store|key|require|master)$
 qualified qualifier/i ^(?:api|access|secret|private|auth\w*|encryption|encrypt|signing|account|shared|master|admin|app|service|client|consumer|deploy|bot|webhook|license|jwt|hmac|unseal|root|refresh|bearer|oauth\d?|security|personal|[cx]srf|vault|wallet|fernet|storage|hub|rapidapi|registration|runner|job|ci|x|wlan|wifi|wpa|preshared)$
@@ -137,7 +142,7 @@ starts-line before ^(?:[^]*\n)?[ \t]*(?:(?:\d{1,6}(?:→|[:|\t-])|L\d{1,6}[: ]|[
 ends-body after ^["',]?\s*?(?:\n|$)
 id value ^(?:[A-Za-z]{1,12}[_-]){1,3}[A-Za-z0-9]+$|^[0-9a-f]{6,}(?:-[0-9A-Za-z]{1,12})+$
 public value ^(?:MII.{3}CC|MII.{3}ANBgkq|MFkwEwYH|MCowBQYDK2V|AAAA[BCE]|sha\d{1,3}-|h1:)
-public-place before/i (?:\bsha\d{1,3}(?:[-:=_ ]|sum)|SHA256:|\bmd5[-:=]|\bh1:|base64,|nonce[-=]|["'][xyne]["']\s?:\s?["']|ssh-\w+ |ecdsa-\S{1,30} |W\/"|(?:id|hash|digest|checksum|integrity|fingerprint|etag|nonce|commit|sha|rev|cursor|uuid|ref|guid|version|sum|md5|thumbprint|mappings|public_?key|pubkey|name|class(?:Name)?|type|file|path|url|href|src)["'\x60]?\s{0,2}[:=>]{1,2}\s{0,2}["'\x60]?)$
+public-place before/i (?:\bsha\d{1,3}(?:[-:=_ ]|sum)|SHA256:|\bmd5[-:=]|\bh1:|base64,/?|nonce[-=]|["'][xyne]["']\s?:\s?["']|ssh-\w+ |ecdsa-\S{1,30} |W\/"|(?:id|hash|digest|checksum|integrity|fingerprint|etag|nonce|commit|sha|rev|cursor|uuid|ref|guid|version|sum|md5|thumbprint|mappings|public_?key|pubkey|name|class(?:Name)?|type|file|path|url|href|src)["'\x60]?\s{0,2}[:=>]{1,2}\s{0,2}["'\x60]?)$
 in-path before [\w.-]\/$|@$
 in-address before [\w+.-]{2,20}:\/\/[^\s"'<>]*$
 secret-address before/i :\/\/[^\s"'<>]*(?:[?#&;]|reset|invite|magic|verif|confirm|token|hook|unsubscribe|auth|secret)[^\s"'<>]*$

@@ -6,7 +6,7 @@
  */
 
 import { matches, rowsOf } from "./features.ts";
-import { isWords, type ReportSecret } from "./looks.ts";
+import { isName, type ReportSecret } from "./looks.ts";
 
 /** Prefixes that only tokens have: of whom, and how they begin. What follows is long and consists of no words. */
 const ISSUERS = `
@@ -157,7 +157,7 @@ function endOfIssued(
   [start, end]: [number, number],
 ): [number, number] | undefined {
   const wholeWords = body.length < 64 ? body : body.replace(/[-_./]*[A-Z]?[a-z]*$/, "");
-  if (/^(?:[xX*.]+$|(?![A-Za-z0-9]{20}))/.test(body) && (isWords(wholeWords) || /^[xX*.]+$/.test(body)))
+  if (/^(?:[xX*.]+$|(?![A-Za-z0-9]{20}))/.test(body) && (isName(wholeWords) || /^[xX*.]+$/.test(body)))
     return undefined;
   ISSUED_REST.lastIndex = end;
   const whole = ISSUED_REST.exec(text)?.[0] ?? "";

@@ -63,7 +63,6 @@ export function looksRandom(text: string): boolean {
     return false;
   const changes = countChanges(text);
   const ratio = changes / text.length;
-  if (new Set(text.slice(0, 200)).size < 9) return false;
   if (/[0-9]/.test(text)) return changes >= 5 && ratio >= 0.25;
   return ratio >= 0.42 && !(/^[a-z]+(?:[A-Z][a-z]+)+$/.test(text) && isMostlyWords(text));
 }
@@ -110,9 +109,7 @@ export function isPath(token: string): boolean {
   const words = parts.filter((part) =>
     /^(?:(?:[A-Z]?[a-z]{2,}){1,6}\d*|\d+|[A-Z]{2,}|[0-9a-f]{7,40})$/.test(part),
   );
-  return (
-    words.join("").length > token.length / 4 || !parts.some((part) => looksRandom(part) || part.length >= 12)
-  );
+  return words.join("").length > token.length / 4;
 }
 
 /** Returns the text that a run of base64 hides, if it hides one. */

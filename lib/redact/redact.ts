@@ -22,10 +22,11 @@ export type Redactor = <T>(value: T, taken?: Taken) => T;
 
 /** Replaces secrets and removes control characters; newline and tab stay. */
 export function redact(text: string, taken?: Taken): string {
-  let result = removeControls(text);
+  const bits = bitsOf(text);
+  let result = bits & SUSPECT ? removeControls(text) : text;
   for (let round = 0; round < ROUNDS_MAX; round++) {
     const before = result;
-    result = replaceSecrets(result, taken);
+    result = replaceSecrets(result, bits, taken);
     if (result === before) break;
   }
   return result;
@@ -86,7 +87,6 @@ const INVISIBLE = /[[\p{Cc}\p{DI}\ufff9-\ufffb\u{13430}-\u{1343f}]--[\t\n\u200c\
  * and tab stay. Joiners and a variation selector stay where scripts and emoji need them: beside a character beyond ASCII.
  */
 export function removeControls(text: string): string {
-  if (!(bitsOf(text) & SUSPECT)) return text;
   const whole = text.isWellFormed() ? text : text.toWellFormed();
   if (!UNWANTED.test(whole)) return whole;
   return whole

@@ -5,7 +5,7 @@
 
 import { findAnnounced, findForeign } from "./announced.ts";
 import { matches } from "./features.ts";
-import { bitsOf, type CharacterRun, ESCAPED, FOREIGN, findFormat, findShapes, scan } from "./formats.ts";
+import { type CharacterRun, ESCAPED, FOREIGN, findFormat, findShapes, scan } from "./formats.ts";
 import { kindOfRun } from "./judge.ts";
 import { decode, looksRandom, type ReportSecret } from "./looks.ts";
 
@@ -19,18 +19,18 @@ interface Span {
 
 const TOKEN = /[A-Za-z0-9+][A-Za-z0-9+/_-]{15,}={0,2}/g;
 /** Nearly all long runs of ordinary text are names and paths in small letters, or without a digit. */
-const UNUSUAL = /^(?=[^a-z]*[a-z])[^A-Z]*[A-Z](?:.*\d|(?<=\d.*)|.*[a-z][A-Z][a-z]?[A-Z]|[a-z]?[A-Z])/;
-/** Pictures and fonts within a page hold no secret. */
-const MEDIA = /data:(?:image|font|audio|video|application)\/[\w.+-]{1,40}(?:;[\w=-]{1,30})?;base64,$/;
-
+const UNUSUAL = /^(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?:\D*\d|.*?[a-z][A-Z][a-z]?[A-Z])/;
 /** `pw=` and four characters. */
 const SHORTEST = 7;
 
-/** Replaces every secret by a marker of its kind. A value found by its looks alone is not looked for elsewhere. */
-export function replaceSecrets(text: string, taken?: (value: string, kind: string) => void): string {
+/** Replaces every secret of a text of such bits by a marker of its kind. A value found by its looks alone is not looked for elsewhere. */
+export function replaceSecrets(
+  text: string,
+  bits: number,
+  taken?: (value: string, kind: string) => void,
+): string {
   if (text.length < SHORTEST) return text;
-  const bits = bitsOf(text);
-  const plain = bits & ESCAPED ? unescapeText(text) : { text, original: same };
+  const plain = bits & ESCAPED ? unescapeText(text) : { text, original: (at: number) => at };
   const spans = findSecrets(plain.text, (bits & FOREIGN) !== 0);
   if (spans.length === 0) return text;
   if (taken)
@@ -60,15 +60,11 @@ function merge(spans: Span[]): Span[] {
   return merged;
 }
 
-function isMedia(text: string, at: number): boolean {
-  return text.startsWith("base64,", at - 7) && MEDIA.test(text.slice(Math.max(0, at - 90), at));
-}
-
 function findSecrets(text: string, isForeign = false): Span[] {
   const { words, prefixes, runs } = scan(text);
   const spans: Span[] = [];
   const found = (start: number, end: number, kind: string) => spans.push({ start, end, kind });
-  const blocks = findKeyBlocks(text, prefixes, found);
+  const blocks = findKeyBlocks(text, prefixes, found).reverse();
   let from = 0;
   for (const at of prefixes)
     if (at >= from)
@@ -76,42 +72,35 @@ function findSecrets(text: string, isForeign = false): Span[] {
   findAnnounced(text, words, found);
   if (isForeign) findForeign(text, found);
   findShapes(text, found);
-  const tokens = runs.filter(
-    ({ start, end }) => UNUSUAL.test(text.slice(start, end)) && !isMedia(text, start),
-  );
-  const guessed = (start: number, end: number, kind: string) =>
-    spans.push({ start, end, kind, isGuess: true });
-  let [until, next] = [0, 0];
-  for (const run of tokens) {
-    for (let block = blocks[next]; block && block.start <= run.start; block = blocks[++next])
-      until = Math.max(until, block.end);
-    until = findRandom(text, { ...run, until }, guessed);
+  spans.push(...guess(text, runs, blocks));
+  return spans;
+}
+
+/** Returns tokens that look like secrets, but not those within a block, which its label names, and of a key's lines the first. */
+function guess(text: string, runs: readonly CharacterRun[], blocks: CharacterRun[]): Span[] {
+  const spans: Span[] = [];
+  let from = 0;
+  for (const run of runs) {
+    const characters = text.slice(run.start, run.end);
+    if (!UNUSUAL.test(characters)) continue;
+    for (const { index, 0: token } of characters.matchAll(TOKEN)) {
+      const start = run.start + index;
+      for (; (blocks.at(-1)?.start ?? run.end) <= start; blocks.pop())
+        from = Math.max(from, blocks.at(-1)?.end ?? 0);
+      const kind = start < from ? undefined : kindOfToken(text, start, start + token.length);
+      if (kind === undefined) continue;
+      from = kind === "private-key" ? endOfBody(text, start) : start + token.length;
+      spans.push({ start, end: from, kind, isGuess: true });
+    }
   }
   return spans;
 }
 
-/**
- * Reports what looks random in a run, and base64 of a text that holds a secret, but not before `until`, where a key's body ends;
- * returns where the last body ends. From each line of a body the same end would be found.
- */
-function findRandom(
-  text: string,
-  { start: from, end, until }: CharacterRun & { until: number },
-  found: ReportSecret,
-): number {
-  let done = until;
-  for (const { index, 0: token } of text.slice(from, end).matchAll(TOKEN)) {
-    const start = from + index;
-    if (start < done) continue;
-    const place = { start, end: start + token.length };
-    const inner = decode(token);
-    const isHiding = inner !== undefined && findSecrets(inner).length > 0;
-    const kind = inner === undefined ? kindOfRun(text, place) : isHiding ? "secret" : undefined;
-    if (kind === undefined) continue;
-    if (kind === "private-key") done = endOfBody(text, start);
-    found(start, kind === "private-key" ? done : place.end, kind);
-  }
-  return done;
+/** Returns the kind of a token that looks random, or is base64 of a text that holds a secret. */
+function kindOfToken(text: string, start: number, end: number): string | undefined {
+  const inner = decode(text.slice(start, end));
+  if (inner === undefined) return kindOfRun(text, { start, end });
+  return findSecrets(inner).length > 0 ? "secret" : undefined;
 }
 
 const BEGIN = /(?<=-----)BEGIN ([A-Za-z0-9 ]{0,60}?)-----|Private-Lines: \d{1,3}\s/y;
@@ -198,56 +187,39 @@ export function leavesKeyOpen(text: string): boolean | undefined {
 /** Escapes of JSON, shells, addresses and markup, however often they were escaped again. */
 const ESCAPE =
   /\\+(?:u00([2-7][0-9a-f])|([nrtv])|\r?\n|(["'`/$!]))|%(?:25)*(2[1-9a-f]|3[a-f]|5[bd]|7[bd])|&(?:amp;)*(quot|apos|lt|gt|amp|#34|#39);/gi;
-const NAMED: Record<string, string> = {
-  quot: '"',
-  apos: "'",
-  lt: "<",
-  gt: ">",
-  amp: "&",
-  "#34": '"',
-  "#39": "'",
+const CHARACTERS: Record<string, string> = {
+  ...{ n: "\n", r: "\n", t: "\t", v: "\t" },
+  ...{ quot: '"', apos: "'", lt: "<", gt: ">", amp: "&", "#34": '"', "#39": "'" },
 };
 
-interface Plain {
-  text: string;
-  /** Returns the place in the original text of a place in this one. */
-  original: (at: number) => number;
-}
-
-const same = (at: number): number => at;
-
-/** Returns a text without escapes. A continued line becomes one. */
-function unescapeText(text: string): Plain {
-  let plain = "";
-  let done = 0;
-  const places: number[] = [];
-  const shifts: number[] = [];
-  for (const match of text.matchAll(ESCAPE)) {
-    const [whole, unicode, control, sign, percent, named = ""] = match;
+/** Returns a text without escapes, and what gives the original of a place in it, asked in order. A continued line becomes one. */
+function unescapeText(text: string): { text: string; original: (at: number) => number } {
+  const shifts: [at: number, by: number][] = [];
+  let removed = 0;
+  const shorten = (
+    whole: string,
+    unicode?: string,
+    control?: string,
+    sign?: string,
+    percent?: string,
+    named?: string,
+    at = 0,
+  ) => {
     const code = unicode ?? percent;
-    let character = sign ?? NAMED[named.toLowerCase()] ?? "";
-    if (code !== undefined) character = String.fromCharCode(Number.parseInt(code, 16));
-    else if (control !== undefined) character = /[tv]/i.test(control) ? "\t" : "\n";
-    plain += text.slice(done, match.index) + character;
-    done = match.index + whole.length;
-    places.push(plain.length);
-    shifts.push(done - plain.length);
-  }
-  if (places.length === 0) return { text, original: same };
-  plain += text.slice(done);
-  return { text: plain, original: (at) => at + (shifts[lastAtMost(places, at)] ?? 0) };
-}
-
-/** Returns the index of the last number that is not greater. */
-function lastAtMost(sorted: readonly number[], value: number): number {
-  let low = 0;
-  let high = sorted.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((sorted[middle] ?? 0) <= value) low = middle + 1;
-    else high = middle;
-  }
-  return low - 1;
+    const character = code
+      ? String.fromCharCode(Number.parseInt(code, 16))
+      : (sign ?? CHARACTERS[(control ?? named ?? "").toLowerCase()] ?? "");
+    removed += whole.length - character.length;
+    shifts.push([at + whole.length - removed, removed]);
+    return character;
+  };
+  const plain = text.replace(ESCAPE, shorten);
+  let next = 0;
+  const original = (at: number) => {
+    while ((shifts[next]?.[0] ?? Infinity) <= at) next++;
+    return at + (shifts[next - 1]?.[1] ?? 0);
+  };
+  return { text: plain, original };
 }
 
 const USER = /:\/\/([^\s:@/?#"'`<>[\\]{0,256})(?::([^\s"'`<>\\]{1,256})@|@(?=[\w[$]))/y;
