@@ -143,18 +143,6 @@ test("a server that never answers is given up at the limit, and the call stays c
   expect([today.calls, today.tokens.output]).toEqual([1, 1500]);
 });
 
-test("an answer that never ends is given up at 32 MB", async () => {
-  let sent = 0;
-  const endless: Reply = { kind: "endless", onSent: (bytes) => (sent = bytes) };
-  server.script(endless);
-  expect((await failureOf(ask())).message).toBe("Cannot ask the model: the answer is larger than 32 MB");
-  expect(sent).toBeLessThan(64 << 20);
-  server.scriptEmbeddings(endless);
-  expect((await failureOf(embedTexts(["a"], { config: embedding(), env: key, spend }))).message).toBe(
-    "Cannot embed: the answer is larger than 32 MB",
-  );
-});
-
 test("our key, which a server echoes, is in no message and no answer", async () => {
   const env = { KEY: "unknown-vendor:qzrtpl" };
   server.script(

@@ -2,8 +2,9 @@
 
 import { describeError, SessionMemoryError } from "../../lib/base/errors.ts";
 import type { Config, Settings } from "../../lib/config/config.ts";
-import type { CompleteJson, SendChat } from "../../lib/model/answers.ts";
-import type { PiContext, PiModel } from "./api.ts";
+import type { ChatMessage, CompleteJson, SendChat } from "../../lib/model/answers.ts";
+import type { Redactor } from "../../lib/redact/redact.ts";
+import type { PiContext, PiModel, PiReply } from "./api.ts";
 
 /** The session's own model, as a `modelKeys` entry and as `observe.model`. */
 const ACTIVE_MODEL = "active";
@@ -95,75 +96,62 @@ function hostModel(model: PiModel, call: HostCall): NamedModel {
 async function hostSender(
   model: PiModel,
   { config, context, limits, purse }: HostCall,
-  redact: (text: string) => string,
+  redact: Redactor,
 ): Promise<SendChat> {
-  const { toCount, openSpendLedger, tokenUpperBound } = await import("../../lib/model/spend.ts");
+  const { makeCall, openSpendLedger, toCount, tokenUpperBound } = await import("../../lib/model/spend.ts");
   const { settings, paths } = config;
-  const llm = { ...limits, prices: readPrices(model, settings), apiKeyEnv: "", model: model.id };
+  const { id, baseUrl } = model;
+  const llm = { ...limits, prices: readPrices(model, settings), apiKeyEnv: "", model: id };
   const spend = openSpendLedger(paths.home, { llm }, { purse });
   return async (messages, { feature, maxTokens, signal }) => {
     const input = messages.reduce((sum, { content }) => sum + tokenUpperBound(content), 0);
     const tokens = { input, output: maxTokens };
-    const { id, baseUrl } = model;
     const reservation = await spend.reserve({ kind: "chat", feature, model: id, baseUrl, tokens });
-    const timeout = AbortSignal.timeout(limits.timeoutMs);
-    const limit = signal ? AbortSignal.any([signal, timeout]) : timeout;
-    const asked = askPi(messages, { model, context, redact, maxTokens, signal: limit });
-    const reply = await Promise.race([asked, rejectOnAbort(limit)]).catch((error: unknown) => {
-      throw answerError(model, redact(describeError(error)));
+    const reply = await makeCall(reservation, {
+      ...{ timeoutMs: limits.timeoutMs, signal },
+      make: (within) => askPi(redact(messages), { model, context, maxTokens, signal: within }),
+      isRefused: (error) => REFUSED.test(describeError(error)),
+      toError: (error, over) => answerError(model, over?.reason ?? redact(describeError(error))),
     });
-    if (!reply || reply.stopReason === "error" || reply.stopReason === "aborted") {
-      // One that failed on the way may be billed, and stays at its estimate.
-      if (REFUSED.test(reply?.errorMessage ?? "")) reservation.release();
-      throw answerError(model, redact(reply?.errorMessage ?? "none came"));
-    }
     const text = reply.content.map(({ type, text }) => (type === "text" ? (text ?? "") : "")).join("");
     const { input: sent = 0, output, cacheRead = 0, cacheWrite = 0, cost } = reply.usage ?? {};
     const reported = output === 0 ? tokenUpperBound(text) : output;
-    const paid = reservation.settle({ input: sent + cacheRead + cacheWrite, output: reported });
-    return {
-      text,
-      cut: reply.stopReason === "length",
-      model: modelName(model),
-      tokens: paid.tokens,
-      usd: toCount(cost?.total) ?? paid.usd,
-    };
+    const { tokens: taken, usd } = reservation.settle({
+      input: sent + cacheRead + cacheWrite,
+      output: reported,
+    });
+    const said = { text, cut: reply.stopReason === "length", model: modelName(model) };
+    return { ...said, tokens: taken, usd: toCount(cost?.total) ?? usd };
   };
 }
 
 interface Asking {
   model: PiModel;
   context: PiContext;
-  redact: (text: string) => string;
   maxTokens: number;
   signal: AbortSignal;
 }
 
-/** Asks as pi does: the system's words apart, all others as messages, redacted. */
-function askPi(
-  messages: readonly { role: string; content: string }[],
-  { model, context, redact, ...limits }: Asking,
-) {
-  const isSystem = ({ role }: { role: string }) => role === "system";
-  const system = messages.filter(isSystem);
-  const said = messages.filter((message) => !isSystem(message));
+/** Asks as pi does: the system's words apart, all others as messages. */
+async function askPi(
+  messages: readonly ChatMessage[],
+  { model, context, ...limits }: Asking,
+): Promise<PiReply> {
+  const { system = [], said = [] } = Object.groupBy(messages, ({ role }) =>
+    role === "system" ? role : "said",
+  );
   const systemPrompt = system.map(({ content }) => content).join("\n\n");
-  const sent = said.map(({ role, content }) => piMessage(role, redact(content), model));
-  return context.modelRegistry.complete?.(model, { systemPrompt, messages: sent }, limits);
+  const sent = said.map(({ role, content }) => piMessage(role, content, model));
+  const reply = await context.modelRegistry.complete?.(model, { systemPrompt, messages: sent }, limits);
+  if (!reply || reply.stopReason === "error" || reply.stopReason === "aborted")
+    throw new Error(reply?.errorMessage ?? "none came");
+  return reply;
 }
 
 /** Returns pi's own price of a model, unless config.json names one. */
 function readPrices({ id, cost: { input, output } = {} }: PiModel, { llm }: Settings) {
   const own = llm?.prices ?? {};
   return input === undefined || output === undefined ? own : { [id]: { input, output }, ...own };
-}
-
-/** Rejects when a signal is aborted, since a provider may ignore it. */
-function rejectOnAbort(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-  });
 }
 
 /** Returns an error without a `cause`: a provider's error may quote the key that it refuses. */

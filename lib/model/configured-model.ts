@@ -24,7 +24,7 @@ import {
   type SendChat,
 } from "./answers.ts";
 import type { Embedded } from "./llm.ts";
-import { openSpendLedger, type Tokens, tokenUpperBound } from "./spend.ts";
+import { makeCall, openSpendLedger, type Tokens, tokenUpperBound } from "./spend.ts";
 
 /** Returns the configured model, or undefined when config.json names none. */
 export async function configuredModel(config: Config): Promise<CompleteJson | undefined> {
@@ -113,8 +113,6 @@ const OWN_VARIABLES = {
 /** Variables that tell the client of the session that it is started from. */
 const SESSION_VARIABLE =
   /^(?:CLAUDECODE|CLAUDE_(?:PID|PROJECT_DIR|ENV_FILE|PLUGIN_\w+)|CLAUDE_CODE_(?:SESSION_ID|CHILD_SESSION|ENTRYPOINT|SSE_PORT))$/;
-/** An answer is some thousand characters; a program that never ends would take all memory. */
-const ANSWER_MAX_BYTES = 4 * 1024 * 1024;
 const ERROR_MAX_CHARS = 200;
 
 /** Wraps a program as a `SendChat`; one call at a time on a machine. */
@@ -133,7 +131,11 @@ function commandSender(
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     return await withLock(join(home, "command.lock"), timeoutMs, async () => {
       const reservation = await spend.reserve({ kind: "chat", feature, model, tokens });
-      const output = await run(line, { env, folder, prompt, signal, timeoutMs });
+      const output = await makeCall(reservation, {
+        ...{ timeoutMs, signal },
+        make: (within) => run(line, { env, folder, prompt, within }),
+        toError: (error, over) => (over ? failed(over.reason, over.kind) : error),
+      });
       const { text, ...used } = readOutput(output);
       const paid = reservation.settle({ output: tokenUpperBound(text), ...used });
       return { text, cut: false, model, ...paid };
@@ -163,14 +165,13 @@ interface Running {
   env: Environment;
   folder: string;
   prompt: string;
-  timeoutMs: number;
-  signal: AbortSignal | undefined;
+  within: AbortSignal;
 }
 
 /** Runs the program to its end and returns its output; its process group ends with the time limit. */
 async function run(
   [program, ...args]: [string, ...string[]],
-  { env, folder, prompt, signal, timeoutMs }: Running,
+  { env, folder, prompt, within }: Running,
 ): Promise<string> {
   const kept = Object.entries(env).filter(
     ([key, value]) => value !== undefined && !SESSION_VARIABLE.test(key),
@@ -183,20 +184,11 @@ async function run(
   });
   const end = () => endGroup(child);
   process.once("exit", end);
-  const limit = AbortSignal.timeout(timeoutMs);
   try {
-    const { code, stdout, stderr } = await readToEnd(
-      child,
-      signal ? AbortSignal.any([limit, signal]) : limit,
-      prompt,
-    );
+    const { code, stdout, stderr } = await readToEnd(child, within, prompt);
     if (code === 0) return stdout;
     const said = stringOf(parseRecord(stdout)?.result) ?? stderr;
     throw failed(`${basename(program)} ended with ${code}: ${firstLine(said)}`, "status");
-  } catch (error) {
-    if (signal?.aborted) throw failed("the call was cancelled", "aborted");
-    if (limit.aborted) throw failed(`no answer within ${timeoutMs / 1000} s`, "timeout");
-    throw error;
   } finally {
     process.removeListener("exit", end);
     end();
@@ -209,31 +201,21 @@ async function run(
  * Gives a program its input and reads what it writes until it ends. A grandchild may have left its group and keep the output
  * open: neither the end nor a signal waits for that.
  */
-async function readToEnd(child: ChildProcessWithoutNullStreams, signal: AbortSignal, input: string) {
+async function readToEnd(child: ChildProcessWithoutNullStreams, within: AbortSignal, input: string) {
   const { promise: ended, resolve, reject } = Promise.withResolvers<number | null>();
-  signal.throwIfAborted();
-  signal.addEventListener("abort", reject, { once: true });
+  within.addEventListener("abort", reject, { once: true });
   const streams = { stdout: "", stderr: "" };
-  let draining: NodeJS.Timeout | undefined;
   for (const stream of ["stdout", "stderr"] as const) {
     child[stream].setEncoding("utf8").on("data", (text: string) => {
       streams[stream] += text;
-      draining?.refresh();
-      if (streams[stream].length > ANSWER_MAX_BYTES) reject(failed("the answer is too large", "timeout"));
     });
   }
   child.stdin.on("error", () => {}); // a program need not read its prompt
   child.stdin.end(input);
   child.once("error", (error) => reject(failed(describeError(error), "missing")));
   child.once("close", resolve);
-  child.once("exit", (code) => {
-    draining = setTimeout(() => setImmediate(resolve, code), DRAIN_MS);
-  });
-  try {
-    return { code: await ended, ...streams };
-  } finally {
-    clearTimeout(draining);
-  }
+  child.once("exit", (code) => setTimeout(resolve, DRAIN_MS, code).unref());
+  return { code: await ended, ...streams };
 }
 
 function endGroup({ pid }: { pid?: number | undefined }): void {

@@ -5,13 +5,13 @@
  * somebody is waiting.
  */
 
-import OpenAI, { APIConnectionTimeoutError, APIError, APIUserAbortError } from "openai";
+import OpenAI, { APIError } from "openai";
 import { describeError, type ErrorType, SessionMemoryError } from "../base/errors.ts";
 import { recordOf } from "../base/json.ts";
 import type { EmbeddingConfig, Environment, LlmConfig } from "../config/config.ts";
 import { redact } from "../redact/redact.ts";
 import type { SendChat } from "./answers.ts";
-import { type Reservation, type SpendLedger, tokenUpperBound } from "./spend.ts";
+import { makeCall, type Reservation, type SpendLedger, tokenUpperBound } from "./spend.ts";
 
 const OPENAI_URL = "https://api.openai.com/v1";
 /** Texts per embedding request. */
@@ -23,8 +23,6 @@ const REASONING_MODEL = /^(?:.*\/)?(?:o\d|gpt-[5-9])/;
 const REASONING_TOKENS = 4000;
 /** Matches what Bun, Node and Deno report when no server accepted the request. */
 const NOT_REACHED = /refused|ENOTFOUND|EAI_AGAIN|unable to connect|client error \(Connect\)|redirect/i;
-/** A batch of vectors of 4,096 numbers takes 9 MB; a server that never ends would take all memory. */
-const ANSWER_MAX_BYTES = 32 * 1024 * 1024;
 /** A key shorter than this is a placeholder for a local server, and may be an ordinary word. */
 const KEY_MIN_LENGTH = 8;
 /** The only headers we send; the client would add others from the environment. */
@@ -139,19 +137,13 @@ function readVectors(data: unknown, count: number, { model, dimensions }: Embedd
   const wrong = (reason: string) => unusable("EMBEDDING_FAILED", reason);
   if (!Array.isArray(data) || data.length !== count)
     throw wrong(`expected ${count} vectors but found ${Array.isArray(data) ? data.length : "none"}`);
-  const vectors = new Map<number, Float32Array>();
-  for (const [position, row] of data.entries()) {
-    const { embedding, index = position } = recordOf(row);
+  const rows = data.map(recordOf).map(({ embedding, index }, position) => {
     if (!Array.isArray(embedding) || !embedding.every(Number.isFinite))
       throw wrong("a vector is not a list of numbers");
     if (embedding.length !== dimensions) throw wrongSize(model, dimensions, embedding.length);
-    vectors.set(Number(index), Float32Array.from(embedding));
-  }
-  return data.map((_, position) => {
-    const vector = vectors.get(position);
-    if (!vector) throw wrong("the vectors' positions do not match the texts");
-    return vector;
+    return { vector: Float32Array.from(embedding), at: Number(index ?? position) };
   });
+  return rows.toSorted((a, b) => a.at - b.at).map(({ vector }) => vector);
 }
 
 function wrongSize(model: string, expected: number, found: number): SessionMemoryError {
@@ -161,35 +153,27 @@ function wrongSize(model: string, expected: number, found: number): SessionMemor
 }
 
 interface CallOptions {
-  reservation: Reservation;
   timeoutMs: number;
   signal: AbortSignal | undefined;
   /** Taken out of what the server says. */
   key: string | undefined;
 }
 
-/** Makes one request within its time limit; a failure becomes an error that says whether a retry may help. */
-async function call<T>(
+/** Makes one request; a failure becomes an error that says whether a retry may help. */
+function call<T>(
   type: ErrorType,
-  { reservation, timeoutMs, signal, key }: CallOptions,
-  request: (within: AbortSignal) => Promise<T>,
+  { reservation, key, ...limits }: CallOptions & { reservation: Reservation },
+  make: (within: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const limit = AbortSignal.timeout(timeoutMs);
-  try {
-    return await request(signal ? AbortSignal.any([limit, signal]) : limit);
-  } catch (error) {
-    // A request that was refused is free. One that was abandoned, cut off or failed behind a proxy may be billed, and
-    // stays at its estimate.
-    const isRefused =
+  return makeCall(reservation, {
+    ...limits,
+    make,
+    isRefused: (error) =>
       error instanceof APIError &&
-      (error.status === undefined ? NOT_REACHED.test(describeError(error)) : isRefusal(error.status));
-    if (isRefused) reservation.release();
-    const late = limit.aborted || error instanceof APIConnectionTimeoutError;
-    if (late) throw failed(type, `no answer within ${timeoutMs / 1000} s`, { cause: error, kind: "timeout" });
-    if (signal?.aborted || error instanceof APIUserAbortError)
-      throw failed(type, "the call was cancelled", { cause: error, kind: "aborted" });
-    throw failure(type, error, key);
-  }
+      (error.status === undefined ? NOT_REACHED.test(describeError(error)) : isRefusal(error.status)),
+    toError: (cause, over) =>
+      over ? failed(type, over.reason, { ...over, cause }) : failure(type, cause, key),
+  });
 }
 
 /** 408 and 499 concern a request that a server had begun to answer. */
@@ -258,22 +242,9 @@ function connect(type: ErrorType, config: LlmConfig | EmbeddingConfig, env: Envi
       const all = new Headers(init?.headers);
       const headers = SENT_HEADERS.flatMap((name): [string, string][] => [[name, all.get(name) ?? ""]]);
       const kept = headers.filter(([name, value]) => value !== "" && (key || name !== "authorization"));
-      return capped(await fetch(url, { ...init, headers: kept, redirect: "error" }));
+      return await fetch(url, { ...init, headers: kept, redirect: "error" });
     },
   });
-}
-
-/** Returns a response whose body fails once it is larger than any answer. */
-function capped(response: Response): Response {
-  let left = ANSWER_MAX_BYTES;
-  const count = new TransformStream<Uint8Array, Uint8Array>({
-    transform(bytes, controller) {
-      left -= bytes.byteLength;
-      if (left < 0) controller.error(new Error(`the answer is larger than ${ANSWER_MAX_BYTES >> 20} MB`));
-      else controller.enqueue(bytes);
-    },
-  });
-  return new Response(response.body?.pipeThrough(count), response);
 }
 
 /** A server may echo the key it was sent, which no pattern of ours need know. */

@@ -56,6 +56,38 @@ export interface Reservation {
   release(): void;
 }
 
+/** A request in the place of a call: how it is made and how its failures are told. */
+interface Request<T> {
+  timeoutMs: number;
+  signal: AbortSignal | undefined;
+  make: (within: AbortSignal) => Promise<T>;
+  /** Returns whether it was refused before any work. @default {false} */
+  isRefused?: (error: unknown) => boolean;
+  /** Returns the error to throw, with the reason if nobody waits for an answer any more. */
+  toError: (error: unknown, over?: { reason: string; kind: "timeout" | "aborted" }) => unknown;
+}
+
+/** Makes a recorded call within its time limit. One that was refused is free; one that failed on the way may be billed, and stays at its estimate. */
+export async function makeCall<T>(
+  reservation: Reservation,
+  { timeoutMs, signal, make, isRefused, toError }: Request<T>,
+): Promise<T> {
+  const limit = AbortSignal.timeout(timeoutMs);
+  const within = signal ? AbortSignal.any([limit, signal]) : limit;
+  // whoever is asked may ignore the signal
+  const { promise: over, reject } = Promise.withResolvers<never>();
+  within.addEventListener("abort", () => reject(within.reason), { once: true });
+  try {
+    within.throwIfAborted();
+    return await Promise.race([make(within), over]);
+  } catch (error) {
+    if (isRefused?.(error)) reservation.release();
+    if (limit.aborted)
+      throw toError(error, { reason: `no answer within ${timeoutMs / 1000} s`, kind: "timeout" });
+    throw toError(error, signal?.aborted ? { reason: "the call was cancelled", kind: "aborted" } : undefined);
+  }
+}
+
 /** Records paid calls, and refuses those beyond the cap. */
 export interface SpendLedger {
   /**

@@ -20,7 +20,6 @@ export type Reply =
   /** Never answers. */
   | { kind: "hang" }
   /** Goes on sending until the client closes; `onSent` hears how many bytes went. */
-  | { kind: "endless"; onSent: (bytes: number) => void }
   /** Embeddings with what is wrong about them. */
   | { kind: "vectors"; fault?: "dimensions" | "missing" | "reversed" | "null"; usage?: Usage }
   | ((request: RecordedRequest) => Reply);
@@ -179,22 +178,8 @@ function answer(request: RecordedRequest, response: ServerResponse, reply: Reply
     response.writeHead(200, { "content-type": "application/json", "content-length": "4096" });
     response.write('{"choices":[{"message":{"role":"assistant","content":"{\\"na');
     setTimeout(() => response.destroy(), 20);
-  } else if (reply.kind === "endless") sendForEver(response, reply.onSent);
+  }
   // "hang": nothing
-}
-
-function sendForEver(response: ServerResponse, onSent: (bytes: number) => void): void {
-  const part = Buffer.alloc(1 << 20, " ");
-  let sent = 0;
-  const more = () => {
-    while (!response.destroyed) {
-      sent += part.length;
-      onSent(sent);
-      if (!response.write(part)) return void response.once("drain", more);
-    }
-  };
-  response.writeHead(200, { "content-type": "application/json" });
-  more();
 }
 
 function sendChat(
