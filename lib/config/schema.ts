@@ -15,6 +15,7 @@ const word = z.string().min(1);
 const count = z.number().int().nonnegative();
 const positive = z.number().int().positive();
 const usd = z.number().nonnegative().max(SUM_MAX);
+const keyEnv = word.default("OPENAI_API_KEY");
 const machine = z.string().regex(MACHINE_NAME, {
   error: "expected 1 to 64 letters, digits, dots, hyphens or underscores, beginning with a letter or digit",
 });
@@ -28,12 +29,12 @@ const observer = z.string().regex(/^(?:active|none|[^/\s]+\/\S+)$/, {
 
 const LLM = z.strictObject({
   baseUrl: z.url().optional(),
-  apiKeyEnv: word,
+  apiKeyEnv: keyEnv,
   model: word,
-  dailyBudgetUsd: usd,
-  timeoutMs: positive,
+  dailyBudgetUsd: usd.default(1),
+  timeoutMs: positive.default(30_000),
   /** USD per million tokens. */
-  prices: z.record(z.string(), z.strictObject({ input: usd, output: usd })),
+  prices: z.record(z.string(), z.strictObject({ input: usd, output: usd })).default({}),
 });
 /** A program that answers in place of a server. */
 const PROGRAM = z.strictObject({
@@ -41,43 +42,35 @@ const PROGRAM = z.strictObject({
   command: z.union([word.transform((name) => [name]), z.array(z.string()).min(1)], {
     error: 'expected "claude" or a command line as a list of words',
   }),
-  timeoutMs: positive,
-  /** The most calls of it a day. */
-  dailyCalls: positive,
+  timeoutMs: positive.default(60_000),
+  /** The most calls of it a day: a subscription has limits, too. Thirty name about thirty sessions. */
+  dailyCalls: positive.default(30),
 });
 const EMBEDDING = z.strictObject({
   baseUrl: z.url().optional(),
-  apiKeyEnv: word,
-  model: word,
-  // sqlite-vec's bit vectors are whole bytes
-  dimensions: positive.max(8192).multipleOf(8),
+  apiKeyEnv: keyEnv,
+  model: word.default("text-embedding-3-small"),
+  // sqlite-vec's bit vectors are whole bytes; the default is that model's
+  dimensions: positive.max(8192).multipleOf(8).default(1536),
 });
 /** Shared memory: which projects go to which hub, and who may read them. */
 const SHARE = z.strictObject({
   /** The variable that holds the hub's URL. */
-  urlEnv: z.string().regex(/^SESSION_MEMORY_\w+$/, { error: "expected a variable named SESSION_MEMORY_…" }),
+  urlEnv: z
+    .string()
+    .regex(/^SESSION_MEMORY_\w+$/, { error: "expected a variable named SESSION_MEMORY_…" })
+    .default("SESSION_MEMORY_HUB_URL"),
   /** The certificate authority of the hub's certificate. */
   caFile: word.optional(),
   /** The name of this machine. @default its host name */
   machine: machine.optional(),
   /** The role that may read a project, by its normalised origin URL; `*` matches any characters. */
-  projects: z.record(word, word.max(63)),
+  projects: z.record(word, word.max(63)).default({}),
   /** Sessions idle for longer are not pulled. */
-  days: positive,
-  /** Chunks of others' sessions that are held at most, the newest. */
-  maxChunks: positive,
+  days: positive.default(365),
+  /** Chunks of others' sessions that are held at most, the newest: of 4 KiB at most, they make 0.8 GB. */
+  maxChunks: positive.default(200_000),
 });
-/** The defaults inside blocks, promised in docs/settings.md. */
-const BLOCK_DEFAULTS = {
-  llm: { apiKeyEnv: "OPENAI_API_KEY", dailyBudgetUsd: 1, timeoutMs: 30_000, prices: {} },
-  // the dimensions are the model's default
-  embedding: { apiKeyEnv: "OPENAI_API_KEY", model: "text-embedding-3-small", dimensions: 1536 },
-  // chunks of 4 KiB at most make 0.8 GB
-  share: { urlEnv: "SESSION_MEMORY_HUB_URL", projects: {}, days: 365, maxChunks: 200_000 },
-};
-/** A subscription has limits, too. Thirty calls name about thirty sessions. */
-const PROGRAM_DEFAULTS = { timeoutMs: 60_000, dailyCalls: 30 };
-
 /** A folder of transcripts from another machine. */
 const SYNCED = z.strictObject({ path: word, machine });
 
@@ -175,12 +168,9 @@ export function parseSettings(text: string, file: string, defaults: Settings): S
   } catch (cause) {
     throw invalid(file, "it is not JSON", "correct the syntax or delete the file", cause);
   }
-  const given = recordOf(value);
-  const isProgram = recordOf(given.llm).command !== undefined;
+  const isProgram = recordOf(recordOf(value).llm).command !== undefined;
   const expected = isProgram ? SETTINGS.extend({ llm: PROGRAM }) : SETTINGS;
-  const usual = isProgram ? { ...BLOCK_DEFAULTS, llm: PROGRAM_DEFAULTS } : BLOCK_DEFAULTS;
-  const named = Object.entries(usual).filter(([block]) => given[block] !== undefined);
-  const whole = fillIn(value, { ...defaults, ...Object.fromEntries(named) });
+  const whole = fillIn(value, { ...defaults });
   const parsed = expected.safeParse(whole);
   if (parsed.success) return withCommand(parsed.data as Settings);
   const { issues } = parsed.error;
@@ -218,7 +208,7 @@ function withCommand(settings: Settings): Settings {
   const prices = { [model]: { input: 0, output: 0 } };
   return {
     ...settings,
-    llm: { ...llm, model, apiKeyEnv: "", dailyBudgetUsd: BLOCK_DEFAULTS.llm.dailyBudgetUsd, prices },
+    llm: { ...llm, model, apiKeyEnv: "", dailyBudgetUsd: LLM.shape.dailyBudgetUsd.parse(undefined), prices },
   };
 }
 
@@ -237,7 +227,8 @@ function invalid(file: string, what: string, hint: string, cause?: unknown): Ses
 
 /** Returns the keys that config.json may have below a key; at its top without one. */
 export function settingKeys([key, ...rest]: readonly string[], expected: unknown = SETTINGS): string[] {
-  const block = expected instanceof z.ZodOptional ? expected.unwrap() : expected;
+  const isWrapped = expected instanceof z.ZodOptional || expected instanceof z.ZodDefault;
+  const block = isWrapped ? expected.unwrap() : expected;
   if (key === undefined) return block instanceof z.ZodObject ? Object.keys(block.shape) : [];
   if (block instanceof z.ZodObject) return settingKeys(rest, block.shape[key]);
   if (block instanceof z.ZodArray) return settingKeys(rest, block.element);
