@@ -56,7 +56,9 @@ export async function askObserver(step: ObservationStep, asking: Asking): Promis
   };
   return await ask(request, asking, ({ observations }) => {
     const accepted = acceptObservations(observations, { ...asking, step });
-    return "refused" in accepted ? accepted : { ...accepted, drafts: withPrompts(accepted.drafts, step) };
+    return typeof accepted === "string"
+      ? accepted
+      : { ...accepted, drafts: withPrompts(accepted.drafts, step) };
   });
 }
 
@@ -77,17 +79,16 @@ export async function askReflector(
   return await ask(request, asking, ({ observations }) => acceptReflection(observations, asking));
 }
 
-/** Asks, and judges the answer. */
+/** Asks, and judges the answer: a text says why it is refused. */
 async function ask<T, R extends object>(
   request: JsonRequest<T>,
   { complete, signal }: Asking,
-  accept: (value: T) => R | { refused: string },
+  accept: (value: T) => R | string,
 ): Promise<Answered<R>> {
   try {
     const { value, model: by, tokens, usd } = await complete({ ...request, signal });
     const judged = accept(value);
-    if ("refused" in judged) return { refused: judged.refused, tokens, usd };
-    return { taken: judged, by, tokens, usd };
+    return { ...(typeof judged === "string" ? { refused: judged } : { taken: judged, by }), tokens, usd };
   } catch (error) {
     return { refused: describeError(error), error, tokens: 0, usd: 0 };
   }
@@ -250,12 +251,12 @@ type OfferedReflection = z.infer<typeof reflectorAnswer>["observations"][number]
 function acceptObservations(
   offered: readonly OfferedObservation[],
   { step, memory, standing = [] }: Asking & { step: ObservationStep },
-): StepNotes | { refused: string } {
+): StepNotes | string {
   const hasWords = step.entries.some(isMessage);
-  if (offered.length === 0 && hasWords) return { refused: "it observed nothing" };
+  if (offered.length === 0 && hasWords) return "it observed nothing";
   const texts = offered.map(({ text }) => asLine(text));
   const wrong = textFault(texts, Math.max(ANSWER.leastTokens, estimateTokens(step.text) * ANSWER.share));
-  if (wrong) return { refused: wrong };
+  if (wrong) return wrong;
   const dates = datesIn(step.text);
   for (const { at } of step.entries) if (at) dates.add(at.slice(0, 10));
   const lines = new Set(step.entries.map(({ line }) => line));
@@ -273,8 +274,7 @@ function acceptObservations(
     else drafts.push(toDraft({ ...one, text, sources: cited.slice(0, MOST.sources) }, step, known));
   }
   if (faults.length > drafts.length) {
-    const why = [...new Set(faults)].join(", or ");
-    return { refused: `${faults.length} of ${offered.length} observations ${why}` };
+    return `${faults.length} of ${offered.length} observations ${[...new Set(faults)].join(", or ")}`;
   }
   drafts.sort((a, b) => (a.sources[0] ?? 0) - (b.sources[0] ?? 0));
   return { drafts, ...settledBy(drafts, memory) };
@@ -286,28 +286,25 @@ interface Merged {
 }
 
 /** Judges a reflector's answer. */
-function acceptReflection(
-  offered: readonly OfferedReflection[],
-  { memory }: Asking,
-): Merged | { refused: string } {
+function acceptReflection(offered: readonly OfferedReflection[], { memory }: Asking): Merged | string {
   const live = new Map(memory.observations.map((observation) => [observation.id, observation]));
-  if (offered.length === 0) return { refused: "it kept nothing" };
+  if (offered.length === 0) return "it kept nothing";
   const texts = offered.map(({ text }) => asLine(text));
   const before = observationTokens(memory.observations);
   const wrong = textFault(texts, before);
-  if (wrong) return { refused: wrong };
+  if (wrong) return wrong;
   const named = new Set(offered.flatMap(({ ids }) => ids));
   const unknown = [...named].filter((id) => !live.has(id));
-  if (unknown.length > 0) return { refused: `it invented the id ${unknown[0]}` };
+  if (unknown.length > 0) return `it invented the id ${unknown[0]}`;
   const lost = memory.observations.filter((item) => isOpen(item, memory) && !named.has(item.id));
-  if (lost.length > 0) return { refused: `it dropped ${lost.length} open 🔴, the first is ${lost[0]?.id}` };
+  if (lost.length > 0) return `it dropped ${lost.length} open 🔴, the first is ${lost[0]?.id}`;
   const kept = new Set<Observation>();
   const drafts: Draft[] = [];
   for (const [index, { ids, priority }] of offered.entries()) {
     const merged = [...new Set(ids)].flatMap((id) => live.get(id) ?? []);
     const text = texts[index] ?? "";
     const given = datesIn(merged.map((item) => `${item.text} ${item.local ?? ""}`).join(" "));
-    if ([...datesIn(text)].some((date) => !given.has(date))) return { refused: "it invented a date" };
+    if ([...datesIn(text)].some((date) => !given.has(date))) return "it invented a date";
     // What is open stays word for word, and so does what was not merged with anything.
     const stays = merged.length <= 1 || text === "" || merged.some((item) => isOpen(item, memory));
     if (stays) for (const item of merged) kept.add(item);
@@ -316,7 +313,7 @@ function acceptReflection(
   const dropped = memory.observations.filter((item) => !kept.has(item)).map(({ id }) => id);
   const after =
     observationTokens([...kept]) + drafts.reduce((sum, { text }) => sum + estimateTokens(text) + 16, 0);
-  if (after >= before) return { refused: "it is no smaller" };
+  if (after >= before) return "it is no smaller";
   return { drafts, dropped };
 }
 
