@@ -5,7 +5,7 @@
 
 import { decisionsIn, rulesIn } from "../account/decided.ts";
 import { errorLines } from "../base/error-lines.ts";
-import { listed, truncate } from "../base/text.ts";
+import { folderName, listed, truncate } from "../base/text.ts";
 import type { Done, Row, Said } from "../hosts/session.ts";
 import { isChange } from "../hosts/tool-call.ts";
 import {
@@ -177,8 +177,8 @@ function workNotes(rows: readonly Row[]): Work {
     if (row.who === "assistant") causes.push(...statedCause(row));
     if (row.who !== "tool") continue;
     const { kind, target, paths } = row;
-    if (isChange(row) && paths.length > 0) {
-      const names = paths.map((path) => asLine(path.split(/[\\/]/).at(-1) || path));
+    const names = isChange(row) ? paths.map((path) => asLine(folderName(path))) : [];
+    if (names.length > 0) {
       for (const name of names) edited.add(name);
       lastEdit = row;
       follow(`edited ${names.join(", ")}`);
