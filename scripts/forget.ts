@@ -8,7 +8,11 @@
  * @module
  */
 
-import { describeArchive, removeArchive } from "../lib/archive/archive.ts";
+import { existsSync } from "node:fs";
+import { findMarksFile } from "../lib/activity/look.ts";
+import { forgetMarks } from "../lib/activity/marks.ts";
+import { forgetTold } from "../lib/activity/seen.ts";
+import { describeArchive, forgetCopies, removeArchive } from "../lib/archive/archive.ts";
 import { updateCopies } from "../lib/archive/copies.ts";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { counted, oneLine, unbroken } from "../lib/base/text.ts";
@@ -38,16 +42,22 @@ import {
   readHeld,
   undoExclusion,
 } from "../lib/forget/forget.ts";
+import type { Forget } from "../lib/forget/stores.ts";
 import { namedTargets, type Target, targetsWhere } from "../lib/forget/targets.ts";
 import { refreshIndex } from "../lib/history/session-search.ts";
 import { hasPromptsAlone } from "../lib/hosts/blocks.ts";
 import type { Host } from "../lib/hosts/host.ts";
 import { findHost } from "../lib/hosts/hosts.ts";
 import { olderInstalls } from "../lib/index/former-index.ts";
+import { forgetNotes } from "../lib/naming/note.ts";
+import { forgetLedgers, ledgerFile } from "../lib/observe/ledger.ts";
+import { forgetStanding } from "../lib/observe/standing-rules.ts";
+import { forgetReports } from "../lib/report/html.ts";
 import { fitting } from "../lib/sessions/gate.ts";
 import { projectDirectories, projectKey, realDirectory } from "../lib/sessions/project.ts";
 import { pulledSessions } from "../lib/sessions/pulled.ts";
 import { asHeld } from "../lib/sessions/resolve.ts";
+import { forgetPublished, readmitForgotten, withdrawForgotten } from "../lib/share/share-state.ts";
 
 const USAGE = `\
 Usage: session-memory forget <session>… | --project <p> | --before <t> | --pattern <regex>…
@@ -81,6 +91,12 @@ const FLAGS = {
 };
 
 type ForgetRun = Run<typeof FLAGS>;
+
+/** Forgets in each room that holds something of a session. */
+const ROOMS: readonly Forget[] = [
+  ...[forgetNotes, forgetReports, forgetLedgers, forgetStanding, forgetCopies, forgetMarks, forgetTold],
+  forgetPublished,
+];
 
 async function main(run: ForgetRun): Promise<void> {
   const paths = seeingExcluded(run.paths);
@@ -126,7 +142,9 @@ async function forgetSessions(asked: ForgetRun): Promise<void> {
   // no transcript of another's is anybody's here: only its copy can go
   const theirs = values.before === undefined ? pulledSessions(paths, { excluded: true }) : [];
   const shared = theirs.map((session) => asHeld({ ...session, size: 0 }));
-  const options = { ...asked.asking, held: [...readHeld(paths), ...shared] };
+  const filesOf = (id: string) => [ledgerFile(paths, id), findMarksFile(paths.cursors, id).path];
+  const hasFile = (id: string) => filesOf(id).some((file) => existsSync(file));
+  const options = { ...asked.asking, held: [...readHeld(paths), ...shared], hasFile };
   const project = values.project && projectEntry(projectPath(values.project, asked), asked.cwd);
   const targets =
     words.length > 0 ? namedTargets(words, options) : targetsWhere({ project, before }, options);
@@ -202,7 +220,8 @@ function forgetOptions(
     await updateCopies(reading);
     await refreshIndex({ ...config, cwd, settings, paths: reading });
   };
-  return { paths, cwd, refresh, exclude };
+  const withdraw: ForgetOptions["withdraw"] = (sessions) => withdrawForgotten(paths, sessions);
+  return { paths, cwd, refresh, exclude, rooms: ROOMS, withdraw };
 }
 
 /** Shows what would be removed, asks, and removes it. */
@@ -275,7 +294,10 @@ async function undo(what: string, asked: ForgetRun): Promise<void> {
   const { paths, cwd, values, show } = asked;
   const project = projectEntry(projectPath(what, asked), cwd);
   const dryRun = values.dryRun;
-  const undone = await undoExclusion(what, { paths, project, dryRun });
+  const undone = await undoExclusion(what, {
+    ...{ paths, project, dryRun },
+    readmit: (entries) => readmitForgotten(paths, entries),
+  });
   const parts = excludedParts(undone).join(", ");
   show({ dryRun, undone }, [
     `${dryRun ? "would no longer exclude" : "no longer excluded"}: ${parts}`,

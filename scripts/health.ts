@@ -8,7 +8,9 @@
  * @module
  */
 
+import { countSeen } from "../lib/activity/seen.ts";
 import { readTold, type Told } from "../lib/activity/told.ts";
+import { checkArchive } from "../lib/archive/check.ts";
 import { asCalled } from "../lib/base/command.ts";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { failed } from "../lib/base/findings.ts";
@@ -18,7 +20,10 @@ import { formatLocal, formatMinute } from "../lib/base/time.ts";
 import { integer, type Run, runScript, toggle, usageError } from "../lib/cli.ts";
 import { checkHealth, type Health } from "../lib/health/health.ts";
 import { describeBehind } from "../lib/index/freshness.ts";
+import { readStanding } from "../lib/observe/standing-rules.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
+import { checkSharing } from "../lib/share/check.ts";
+import { withExistingState } from "../lib/store/state.ts";
 
 const USAGE = `\
 Usage: session-memory health [options]
@@ -59,7 +64,13 @@ async function main(run: Run<typeof SCRIPT.flags>): Promise<void> {
   // what cannot be carried over is a finding
   const check = () => {
     const sessions = listSessions(paths, { subagents: true, cwd });
-    return checkHealth({ config: run, configError: run.configError, sessions, cwd, now: new Date() });
+    const now = new Date();
+    const rooms = {
+      findings: () => [...checkArchive(paths, settings), ...checkSharing(run)],
+      countSeen: () => withExistingState(paths, (state) => countSeen(state, now)) ?? 0,
+      countRules: () => readStanding(paths).marks.filter(({ kind }) => kind !== "end").length,
+    };
+    return checkHealth({ config: run, configError: run.configError, sessions, cwd, now, rooms });
   };
   const checked = checkAgain(check);
   const findings = checked.findings.map((found) => ({ ...found, remedy: asCalled(found.remedy) }));

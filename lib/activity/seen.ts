@@ -100,7 +100,7 @@ async function newlySeen(
     import("../store/state.ts"),
     import("../transcripts/rules.ts"),
     import("../sessions/project.ts"),
-    import("../search/own-project.ts"),
+    import("../index/own-project.ts"),
   ]);
   const [isOwn, origin] =
     failed.cwd === undefined ? [] : [matchProject(failed.cwd, paths), readOrigin(failed.cwd)];

@@ -25,7 +25,6 @@ import { forgetProgress, readAllProgress } from "../index/index-state.ts";
 import { forgetMetas } from "../sessions/record.ts";
 import { isBeginning } from "../sessions/references.ts";
 import type { Held } from "../sessions/resolve.ts";
-import { readmitForgotten, withdrawForgotten } from "../share/share-state.ts";
 import type { Forgetting, Found } from "../store/state.ts";
 import { allIndexes } from "../store/store.ts";
 import { keepForgotten } from "../transcripts/forgotten.ts";
@@ -40,6 +39,8 @@ export interface ForgetOptions extends Omit<ForgetEverywhere, "directories"> {
   cwd: string;
   /** Exclusions to add to config.json. */
   exclude: ExcludeSettings;
+  /** Takes forgotten sessions, each with the entry of `exclude` that keeps it out, back from others. */
+  withdraw: (sessions: readonly { id: string; entry: string }[]) => void;
 }
 
 type Files = Pick<Found, "keptFiles" | "setAside">;
@@ -90,10 +91,7 @@ export async function forgetTargets(targets: readonly Target[], options: ForgetO
   const forgotten = { ...(await forgetAll({ ids, lines }, scope)), forks: [...forks.keys()] };
   if (!dryRun) {
     const [project] = exclude.projects;
-    withdrawForgotten(
-      paths,
-      targets.map(({ id }) => ({ id, entry: project ?? id })),
-    );
+    options.withdraw(targets.map(({ id }) => ({ id, entry: project ?? id })));
   }
   return forgotten;
 }
@@ -150,14 +148,23 @@ async function forgetAll(
   return { ...found, excluded, erased: unerased === 0 };
 }
 
+interface UndoOptions {
+  paths: PathsWithRules;
+  /** The argument as a project directory. */
+  project: string;
+  dryRun: boolean;
+  /** Lets others have again what these entries of `exclude` kept out. */
+  readmit: (entries: readonly string[]) => void;
+}
+
 /**
- * Removes the exclusions that match and returns them. `project` is the argument as a project directory.
+ * Removes the exclusions that match and returns them.
  *
  * @throws {SessionMemoryError} `NOT_FOUND` when nothing is excluded under it.
  */
 export async function undoExclusion(
   what: string,
-  { paths, project, dryRun }: { paths: PathsWithRules; project: string; dryRun: boolean },
+  { paths, project, dryRun, readmit }: UndoOptions,
 ): Promise<ExcludeSettings> {
   // A session by its id or the beginning of it, a project by directory or name, a pattern exactly.
   const isChosen = (key: ExcludeKey, entry: string) =>
@@ -174,7 +181,7 @@ export async function undoExclusion(
   if (dryRun) return found;
   const removed = await removeExclusions(paths.config, found);
   const entries = [...removed.sessions, ...removed.projects];
-  readmitForgotten(paths, entries);
+  readmit(entries);
   if (entries.length === 0) return removed;
   await keepForgotten(forgottenFile(paths.config), [], () => undefined);
   // All is read again: any session may hold what comes back.

@@ -2,23 +2,15 @@
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { forgetMarks } from "../activity/marks.ts";
-import { forgetTold } from "../activity/seen.ts";
-import { forgetCopies } from "../archive/archive.ts";
 import { SessionMemoryError } from "../base/errors.ts";
 import { remove, removeLeftovers } from "../base/files.ts";
 import { withLock } from "../base/locks.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { applyExclude, countRows, forgetRows } from "../index/forget-rows.ts";
 import { removeOtherIndexes, unreadFormerIndex } from "../index/former-index.ts";
-import { forgetNotes } from "../naming/note.ts";
-import { forgetLedgers } from "../observe/ledger.ts";
-import { forgetStanding } from "../observe/standing-rules.ts";
-import { forgetReports } from "../report/html.ts";
 import { currentExclusion } from "../sessions/gate.ts";
 import { metaFolders } from "../sessions/meta.ts";
 import { forgetMetas } from "../sessions/record.ts";
-import { forgetPublished } from "../share/share-state.ts";
 import { PARTS, setAsideIn } from "../store/carry-over.ts";
 import { forgetInLog } from "../store/forget-log.ts";
 import { forgetPaid } from "../store/paid.ts";
@@ -34,12 +26,11 @@ import {
 import { allIndexes, openStore, type Store } from "../store/store.ts";
 
 /** Forgets in one store, and returns the part of the report that it can fill. */
-type Forget = (forgetting: Forgetting, scope: ForgetScope) => Partial<Found> | Promise<Partial<Found>>;
+export type Forget = (forgetting: Forgetting, scope: ForgetScope) => Partial<Found> | Promise<Partial<Found>>;
 
-const STORES: readonly Forget[] = [
-  ...[forgetNotes, forgetReports, forgetMetas, forgetLedgers, forgetRepositories, forgetStanding],
-  ...[forgetCopies, forgetMarks, forgetTold, forgetInLog, forgetWritten, forgetPublished],
-  forgetUnnamed,
+/** What is no room's own, forgotten once each room has: a record of a file that we wrote leads to it. */
+const SHARED: readonly Forget[] = [
+  ...[forgetMetas, forgetRepositories, forgetInLog, forgetWritten, forgetUnnamed],
 ];
 
 const NOTHING: Found = {
@@ -48,6 +39,8 @@ const NOTHING: Found = {
 };
 
 export interface ForgetEverywhere extends ForgetScope {
+  /** What forgets in each room that holds something of a session. */
+  rooms: readonly Forget[];
   /** Reads again what is left of sessions in the index. */
   refresh: () => Promise<void>;
 }
@@ -55,10 +48,10 @@ export interface ForgetEverywhere extends ForgetScope {
 /** Forgets in every store, or in a dry run counts there. */
 export async function forgetEverywhere(
   forgetting: Forgetting,
-  { refresh, ...scope }: ForgetEverywhere,
+  { refresh, rooms, ...scope }: ForgetEverywhere,
 ): Promise<Found> {
   let found = NOTHING;
-  for (const forget of STORES) found = added(found, await forget(forgetting, scope));
+  for (const forget of [...rooms, ...SHARED]) found = added(found, await forget(forgetting, scope));
   found = added(found, await forgetInIndexes(forgetting, { ...scope, refresh }));
   // What an index uses again of forks was paid for; an index is not needed.
   return added(found, forgetPaid(forgetting, scope));
@@ -86,7 +79,7 @@ function forgetUnnamed(_: Forgetting, { paths, dryRun }: ForgetIn): Partial<Foun
 
 async function forgetInIndexes(
   forgetting: Forgetting,
-  { paths, dryRun, refresh }: ForgetEverywhere,
+  { paths, dryRun, refresh }: Omit<ForgetEverywhere, "rooms">,
 ): Promise<Partial<Found>> {
   if (dryRun) {
     const rows = inIndexes(paths, (index) => countRows(forgetting, index));

@@ -1,12 +1,8 @@
 /** Finds the sessions that are to be forgotten: a host has them, or only our own data still knows them. */
 
-import { existsSync } from "node:fs";
 import { isAbsolute } from "node:path";
-import { findMarksFile } from "../activity/look.ts";
 import { SessionMemoryError } from "../base/errors.ts";
-import type { PathsWithRules } from "../config/config.ts";
 import type { PartlyKnown, Session } from "../hosts/session.ts";
-import { ledgerFile } from "../observe/ledger.ts";
 import { fitting } from "../sessions/gate.ts";
 import { findMachine } from "../sessions/places.ts";
 import {
@@ -28,6 +24,8 @@ export type Target = Pick<Session, "id"> &
 
 interface TargetOptions extends Pick<ResolveContext, "paths" | "cwd" | "current" | "remark"> {
   held: readonly Held[];
+  /** Tells whether a room has a file of a session, by its id. */
+  hasFile: (id: string) => boolean;
 }
 
 /**
@@ -44,22 +42,16 @@ export function namedTargets(references: readonly string[], options: TargetOptio
 }
 
 function namedTarget(reference: string, options: TargetOptions): Target {
-  const { paths, held } = options;
+  const { paths, held, hasFile } = options;
   const exactly = { subagents: true, exact: true, sessionOnly: true, held: () => held };
   try {
     return toTarget(resolvePlace(reference, { ...options, ...exactly }).session);
   } catch (error) {
     if (!(error instanceof SessionMemoryError) || error.type !== "NOT_FOUND") throw error;
     // Our files are named by id.
-    if (isHeldById(reference, paths)) return { id: reference };
+    if (hasMeta(reference, paths) || hasFile(reference)) return { id: reference };
     throw error;
   }
-}
-
-/** Returns whether any file of ours other than an index is about a session. */
-function isHeldById(id: string, paths: PathsWithRules): boolean {
-  const files = [ledgerFile(paths, id), findMarksFile(paths.cursors, id).path];
-  return hasMeta(id, paths) || files.some((file) => existsSync(file));
 }
 
 /** Returns the sessions of a project, or of all, that have been idle since a time. */

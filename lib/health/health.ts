@@ -1,22 +1,17 @@
 /** Finds what is wrong or about to be, each with its remedy: asks every room. */
 
-import { countSeen } from "../activity/seen.ts";
-import { checkArchive } from "../archive/check.ts";
 import type { SessionMemoryError } from "../base/errors.ts";
 import { statPath, whyUnwritable } from "../base/files.ts";
 import { type Finding, failed, info, warning } from "../base/findings.ts";
 import { findRuntime, type Runtime } from "../base/runtime.ts";
 import { counted } from "../base/text.ts";
-import type { Config } from "../config/config.ts";
+import type { Config, Settings } from "../config/config.ts";
 import type { Session } from "../hosts/session.ts";
 import { checkIndex, type IndexMetrics } from "../index/check.ts";
 import type { Behind } from "../index/freshness.ts";
 import { readSpendToday } from "../model/spend.ts";
-import { readStanding } from "../observe/standing-rules.ts";
 import { checkSessions } from "../sessions/check.ts";
 import { countWithExcluded } from "../sessions/exclusions.ts";
-import { checkSharing } from "../share/check.ts";
-import { withExistingState } from "../store/state.ts";
 import { checkHooks, type HookRuns, readHookLog } from "./hook-runs.ts";
 import { findMovedHosts } from "./moved-hosts.ts";
 import { describeReceivers } from "./receivers.ts";
@@ -28,6 +23,17 @@ interface HealthOptions {
   sessions: readonly Session[];
   cwd: string;
   now: Date;
+  rooms: RoomChecks;
+}
+
+/** What rooms beside this one tell of themselves. */
+interface RoomChecks {
+  /** Asked where config.json can be used. */
+  findings: () => Iterable<Finding>;
+  /** Errors whose end was told in the last day. */
+  countSeen: () => number;
+  /** Messages that laid something down. */
+  countRules: () => number;
 }
 
 export interface Health {
@@ -52,7 +58,7 @@ export interface Health {
 const RANKS: Finding["level"][] = ["error", "warning", "info"];
 
 /** Checks everything; changes nothing. */
-export function checkHealth({ config, configError, sessions, cwd, now }: HealthOptions): Health {
+export function checkHealth({ config, configError, sessions, cwd, now, rooms }: HealthOptions): Health {
   const { paths, settings, env } = config;
   const place = { paths, env, cwd };
   const { behind, ...index } = checkIndex({ paths, settings, sessions, now });
@@ -66,7 +72,7 @@ export function checkHealth({ config, configError, sessions, cwd, now }: HealthO
     ...checkStateFolder(paths.home),
     ...findMovedHosts(paths, now.getTime()),
     ...checkSessions({ paths, exclude: settings.exclude, cwd }),
-    ...(configError ? [] : [...checkArchive(paths, settings), ...checkSharing(config)]),
+    ...(configError ? [] : rooms.findings()),
   ].sort((a, b) => RANKS.indexOf(a.level) - RANKS.indexOf(b.level));
   const worst = findings[0]?.level ?? "info";
   return {
@@ -77,10 +83,10 @@ export function checkHealth({ config, configError, sessions, cwd, now }: HealthO
       behind,
       excluded: countWithExcluded({ paths, cwd }) - sessions.length,
       spendToday: readSpendToday(paths.home, now).usd,
-      seenBefore24h: withExistingState(paths, (state) => countSeen(state, now)) ?? 0,
+      seenBefore24h: rooms.countSeen(),
     },
     hooks: log.runs.map(({ goodSince: _, ...run }) => run),
-    rules: describeStanding(config),
+    rules: describeStanding(settings, rooms.countRules),
     sends: describeReceivers({ ...place, settings }),
     runtime: runtime
       ? `${runtime.name} ${runtime.command}`
@@ -106,9 +112,9 @@ function* checkStateFolder(home: string): Generator<Finding> {
 }
 
 /** Says how many messages laid something down, and what a model would add. */
-function describeStanding({ settings, paths }: Pick<Config, "settings" | "paths">): string {
-  if (!settings.activity.rules) return "off (activity.rules)";
-  const said = counted(readStanding(paths).marks.filter(({ kind }) => kind !== "end").length, "message");
-  if (settings.llm) return `${said}; marked by the model that observes, and where said in so many words`;
+function describeStanding({ activity, llm }: Settings, countRules: RoomChecks["countRules"]): string {
+  if (!activity.rules) return "off (activity.rules)";
+  const said = counted(countRules(), "message");
+  if (llm) return `${said}; marked by the model that observes, and where said in so many words`;
   return `${said}; without a model (llm in config.json) only explicit ones ("from now on", "never") are recognised`;
 }

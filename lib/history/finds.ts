@@ -17,9 +17,9 @@
 import { rangesOf, truncate } from "../base/text.ts";
 import type { Done, Said, Speaker } from "../hosts/session.ts";
 import { type IndexedSession, SESSION_COLUMNS, toIndexedSession } from "../index/index-state.ts";
+import type { matchProject } from "../index/own-project.ts";
 import { ROW_COLUMNS, readSaid, type Stored, toDone } from "../index/stored-rows.ts";
 import type { Hit } from "../search/hit.ts";
-import type { matchProject } from "../search/own-project.ts";
 import { COMMAND_MAX, callHead, type ShownRow } from "../search/rows.ts";
 import type { Store } from "../store/store.ts";
 

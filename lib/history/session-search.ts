@@ -10,11 +10,11 @@ import type { SessionKey } from "../hosts/session.ts";
 import { callingSession } from "../hosts/table.ts";
 import { type Behind, findChanged, isAllIndexed, openIndex, unreadPulled } from "../index/freshness.ts";
 import { hostId, type IndexedSession } from "../index/index-state.ts";
+import { matchProject } from "../index/own-project.ts";
 import type { ChunkFilter } from "../search/candidates.ts";
 import { hasNamesake, uniquePrefix } from "../search/corpus.ts";
 import { type Hit, type HitStyle, hitJson, readLoss, roundRelevance } from "../search/hit.ts";
 import { findHits } from "../search/hits.ts";
-import { matchProject } from "../search/own-project.ts";
 import {
   type Beyond,
   LIMIT_MAX,

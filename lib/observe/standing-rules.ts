@@ -116,7 +116,7 @@ export async function standingRules(
   const { marks, ends } = readStanding(paths);
   if (marks.length === 0) return [];
   const [{ lookUpProjectNames, matchProject, projectCalled }, { currentExclusion }] = await Promise.all([
-    import("../search/own-project.ts"),
+    import("../index/own-project.ts"),
     import("../sessions/gate.ts"),
   ]);
   const { admits, hasText } = currentExclusion({ paths, settings: paths.rules });

@@ -68,7 +68,7 @@ export const WINDOWS_PATH = /^[a-z]:[/\\]/i;
 
 /** Returns the ids of the sessions of a folder's project, or of those with a name or a path of Windows. */
 async function findSessions(project: string, { store, config, remark }: FilterContext): Promise<string[]> {
-  const { idsWhere, projectCalled, matchProject } = await import("./own-project.ts");
+  const { idsWhere, projectCalled, matchProject } = await import("../index/own-project.ts");
   const isFolder = !WINDOWS_PATH.test(project) && /[/\\]|^\.\.?$/.test(project);
   const isWanted = isFolder
     ? matchProject(resolve(project), config.paths)

@@ -158,7 +158,7 @@ CREATE TABLE standing_marks (
   id TEXT NOT NULL,
   line INTEGER NOT NULL,
   at TEXT NOT NULL,
-  -- where it was said, as it may be shown: lib/search/own-project.ts tells whose project that is by now
+  -- where it was said, as it may be shown: lib/index/own-project.ts tells whose project that is by now
   project TEXT NOT NULL,
   cwd TEXT NOT NULL,
   file TEXT NOT NULL,

@@ -2,11 +2,11 @@
 
 import { folderName, projectName } from "../base/text.ts";
 import type { Paths } from "../config/config.ts";
-import { hostId, type IndexedSession, SESSION_COLUMNS, toIndexedSession } from "../index/index-state.ts";
 import { findMachine } from "../sessions/places.ts";
 import { namesOfDirectory, projectFolders, projectLookup, projectNames } from "../sessions/project.ts";
 import { sharedBy } from "../sessions/pulled.ts";
 import type { Store } from "../store/store.ts";
+import { hostId, type IndexedSession, SESSION_COLUMNS, toIndexedSession } from "./index-state.ts";
 
 type Places = Pick<Paths, "home" | "synced">;
 type PlacedSession = Pick<IndexedSession, "id" | "file" | "cwd" | "project" | "parentId" | "owner">;
