@@ -28,7 +28,7 @@ import { allIndexes, openStore, type Store } from "../store/store.ts";
 /** Forgets in one store, and returns the part of the report that it can fill. */
 export type Forget = (forgetting: Forgetting, scope: ForgetScope) => Partial<Found> | Promise<Partial<Found>>;
 
-/** What is no room's own, forgotten once each room has: a record of a file that we wrote leads to it. */
+/** Forgets in the stores that rooms share, once each room has: the record of a file that we wrote leads to it. */
 const SHARED: readonly Forget[] = [
   ...[forgetMetas, forgetRepositories, forgetInLog, forgetWritten, forgetUnnamed],
 ];
@@ -39,7 +39,7 @@ const NOTHING: Found = {
 };
 
 export interface ForgetEverywhere extends ForgetScope {
-  /** What forgets in each room that holds something of a session. */
+  /** Forgets in each room that holds something of a session. */
   rooms: readonly Forget[];
   /** Reads again what is left of sessions in the index. */
   refresh: () => Promise<void>;

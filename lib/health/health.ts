@@ -26,7 +26,7 @@ interface HealthOptions {
   rooms: RoomChecks;
 }
 
-/** What rooms beside this one tell of themselves. */
+/** Asks the rooms beside this one about themselves. */
 interface RoomChecks {
   /** Asked where config.json can be used. */
   findings: () => Iterable<Finding>;
