@@ -91,25 +91,33 @@ for (const [open = "", close = ""] of ['""', "''", "\x60\x60", "“”", "„“
 /** Reports the value that a name announces, and returns where it ends. */
 function findNamed(text: string, name: Name, found: ReportSecret): number {
   const before = text.slice(Math.max(0, name.start - 120), name.start);
+  for (const value of valuesOf(text, name, before)) {
+    const end = secretEnd(value, { name, before, text });
+    if (end === undefined) continue;
+    REST.lastIndex = end;
+    const isCut = !value.isQuoted && value.text.length === 128 && REST.test(text);
+    const whole = isCut ? REST.lastIndex : end;
+    found(value.start, whole, name.kind);
+    return Math.max(whole, name.end);
+  }
+  return name.end;
+}
+
+/** Yields what a name may announce: the value before it, and that of each way. */
+function* valuesOf(text: string, name: Name, before: string): Generator<Value> {
   // a model's signature under its thinking opens nothing, one in an address does
-  if (/sig(?:nature)?$/i.test(name.text) && !/[?&;]$/.test(before)) return name.end;
-  if (text.startsWith(":?", name.end)) return name.end; // a message for a missing variable
-  const [, earlier = "", rest = ""] = VALUE_BEFORE.exec(before) ?? [];
-  const at = name.start - earlier.length - rest.length;
-  const given = { text: earlier, start: at, end: at + earlier.length, way: "certain", isQuoted: true };
-  if (earlier !== "" && secretEnd(given, { name, before, text })) found(given.start, given.end, name.kind);
+  if (/sig(?:nature)?$/i.test(name.text) && !/[?&;]$/.test(before)) return;
+  if (text.startsWith(":?", name.end)) return; // a message for a missing variable
+  const [, earlier, rest = ""] = VALUE_BEFORE.exec(before) ?? [];
+  const end = name.start - rest.length;
+  if (earlier !== undefined)
+    yield { text: earlier, start: end - earlier.length, end, way: "certain", isQuoted: true };
   for (const { way, pattern, needed } of WAYS) {
     if (needed?.pattern.test(needed.part === "name" ? name.text : before) === false) continue;
     pattern.lastIndex = name.end;
-    const value = pattern.test(text) ? readValue(text, pattern.lastIndex, way) : undefined;
-    const end = value && secretEnd(value, { name, before, text });
-    if (!value || end === undefined) continue;
-    REST.lastIndex = end;
-    const isCut = !value.isQuoted && value.text.length === 128 && REST.test(text);
-    found(value.start, isCut ? REST.lastIndex : end, name.kind);
-    return isCut ? REST.lastIndex : end;
+    const value = pattern.test(text) && readValue(text, pattern.lastIndex, way);
+    if (value) yield value;
   }
-  return name.end;
 }
 
 /** Reads the value that begins here, in the first of the forms that fits. */

@@ -218,7 +218,7 @@ function judge(
     const told = featureOf(feature);
     if (told) return told.pattern.test(parts[told.part] ?? "");
     const value = parts.value ?? "";
-    if (LOOKS.includes(feature as Look)) {
+    if (LOOKS.some(([name]) => name === feature)) {
       look ??= lookAt(has("setting") ? value.replaceAll(".", "-") : value, has("literal"));
       return look === feature;
     }

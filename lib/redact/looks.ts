@@ -12,20 +12,22 @@ export const RANDOM_MIN = 16;
 export type ReportSecret = (start: number, end: number, kind: string) => void;
 
 /** Looks of a value: not one, words, letters of no word, letters mixed with digits or signs, a hash or id, random. */
-export const LOOKS = ["none", "word", "scrambled", "mixed", "hash", "random"] as const;
-export type Look = (typeof LOOKS)[number];
+export type Look = "none" | "word" | "scrambled" | "mixed" | "hash" | "random";
 
-export function lookAt(value: string, isQuoted = false): Look {
-  if (value.length < 4 || isStandIn(value, isQuoted) || matches("digits", value)) return "none";
-  if (isUuid(value) || (matches("hex", value) && value.length >= HASH_MIN)) return "hash";
-  if (looksRandom(value)) return "random";
-  if (matches("asks", value) || matches("algorithm", value)) return "none";
-  if (matches("mixes", value)) return "mixed";
-  if (isScrambled(value)) return "scrambled";
-  return matches("joinable", value) && !matches("field", value) && !matches("adjective", value)
-    ? "word"
-    : "none";
-}
+/** The looks in the order in which they are tried. */
+export const LOOKS: [Look, (value: string, isQuoted: boolean) => boolean][] = [
+  ["none", (value, isQuoted) => value.length < 4 || isStandIn(value, isQuoted) || matches("digits", value)],
+  ["hash", (value) => isUuid(value) || (matches("hex", value) && value.length >= HASH_MIN)],
+  ["random", looksRandom],
+  ["none", (value) => matches("asks", value) || matches("algorithm", value)],
+  ["mixed", (value) => matches("mixes", value)],
+  ["scrambled", isScrambled],
+  ["none", (value) => matches("field", value) || matches("adjective", value)],
+  ["word", (value) => matches("joinable", value)],
+];
+
+export const lookAt = (value: string, isQuoted = false): Look =>
+  LOOKS.find(([, has]) => has(value, isQuoted))?.[0] ?? "none";
 
 /** Returns whether a text stands for a value that is not written here. In quotes two names are not a chain. */
 export function isStandIn(text: string, isQuoted = false): boolean {

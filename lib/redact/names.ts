@@ -43,25 +43,26 @@ const QUALIFIER = /(?:[A-Z]?[a-z\d]+|[A-Z\d]+)(?=[ _.$-]?$)/;
 
 /** Reads the whole name that has its ending at a place. */
 export function nameEndingAt(text: string, at: number, ending: string): Name | undefined {
-  const level = LEVELS.find(([, endings]) => endings.test(ending))?.[0];
-  if (level === undefined) return undefined;
   PREFIX.lastIndex = at;
   const prefix = PREFIX.exec(text)?.[1] ?? "";
-  const isGlued = /^(?:[a-z] [a-z]|[A-Z] [A-Z]{2})/.test(`${prefix.slice(-1)} ${ending}`);
-  if (isGlued && matches("short", ending) && !matches("joint", prefix)) return undefined;
+  const level = levelOf(ending, prefix, text.slice(Math.max(0, at - 30), at));
+  if (level === undefined) return undefined;
   TAIL.lastIndex = at + ending.length;
   const end = TAIL.test(text) ? TAIL.lastIndex : at + ending.length;
   if (/^(?:[A-Za-z0-9$]|_+[A-Za-z0-9]|[.-][a-z])/.test(text.slice(end, end + 3))) return undefined;
-  const qualifier = QUALIFIER.exec(text.slice(Math.max(0, at - 30), at))?.[0] ?? "";
-  if (level !== "password" && matches("harmless", qualifier)) return undefined;
-  const isSecret = level === "token" && matches("qualified", qualifier);
-  return {
-    text: text.slice(at - prefix.length, end),
-    start: at - prefix.length,
-    end,
-    level: isSecret ? "secret" : level,
-    kind: nameKind(ending, level),
-  };
+  const start = at - prefix.length;
+  return { text: text.slice(start, end), start, end, level, kind: nameKind(ending, level) };
+}
+
+/** Returns the level of a name by its ending, unless the words before it make it another word or a harmless name. */
+function levelOf(ending: string, prefix: string, before: string): Level | undefined {
+  const level = LEVELS.find(([, endings]) => endings.test(ending))?.[0];
+  const isGlued = /^(?:[a-z] [a-z]|[A-Z] [A-Z]{2})/.test(`${prefix.slice(-1)} ${ending}`);
+  if (isGlued && matches("short", ending) && !matches("joint", prefix)) return undefined;
+  if (level === undefined || level === "password") return level;
+  const qualifier = QUALIFIER.exec(before)?.[0] ?? "";
+  if (matches("harmless", qualifier)) return undefined;
+  return matches("qualified", qualifier) ? "secret" : level;
 }
 
 function nameKind(ending: string, level: Level): string {

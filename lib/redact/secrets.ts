@@ -124,37 +124,28 @@ const BODY_END = new RegExp(
 const BODY_MAX = 40_000;
 
 /** Reports private key blocks and returns the places of all blocks. A mere mention of a `BEGIN` line stays. */
-function findKeyBlocks(
-  text: string,
-  places: readonly number[],
-  found: ReportSecret,
-): { start: number; end: number }[] {
-  const open: { start: number; end: number }[] = [];
-  let close = -2;
+function findKeyBlocks(text: string, places: readonly number[], found: ReportSecret): CharacterRun[] {
+  const blocks: CharacterRun[] = [];
   for (const at of places) {
     BEGIN.lastIndex = at;
     const [begin, label] = BEGIN.exec(text) ?? [];
-    if (begin === undefined || at < (open.at(-1)?.end ?? 0)) continue;
-    const index = label === undefined ? at : at - 5;
+    if (begin === undefined || at < (blocks.at(-1)?.end ?? 0)) continue;
     const body = at + begin.length;
-    // looked for once and kept, so that many beginnings without an end stay linear
-    if (close !== -1 && close < body) close = text.indexOf("-----END", body);
-    const end = Math.max(endOfBody(text, body), endOfBlock(text, body, close));
-    const isPrivate = label === undefined || PRIVATE.test(label);
-    if (isPrivate && MATERIAL.test(text.slice(body, end)))
-      found(label === undefined ? body : index, end, "private-key");
-    open.push({ start: index, end });
+    const end = Math.max(endOfBody(text, body), label === undefined ? 0 : endOfBlock(text, body));
+    const start = label === undefined ? body : at - 5;
+    if (PRIVATE.test(label ?? "PRIVATE KEY") && MATERIAL.test(text.slice(body, end)))
+      found(start, end, "private-key");
+    blocks.push({ start, end });
   }
-  return open;
+  return blocks;
 }
 
 /** Returns the end of a block by its own end line, whatever a log put before the lines between; 0 for a line of another block. */
-function endOfBlock(text: string, body: number, close: number): number {
-  if (close === -1 || close - body > BODY_MAX) return 0;
-  const inner = text.slice(body, close);
-  const end = text.indexOf("-----", close + 8);
-  const isOwn = end !== -1 && end - close < 80 && !inner.includes("-----BEGIN") && MATERIAL.test(inner);
-  return isOwn ? end + 5 : 0;
+function endOfBlock(text: string, body: number): number {
+  const inner = text.slice(body, body + BODY_MAX);
+  const { index = 0, 0: line = "" } = /-----(?:BEGIN|END [\w ]{1,60}-----)/.exec(inner) ?? {};
+  const isOwn = line.startsWith("-----END") && MATERIAL.test(inner.slice(0, index));
+  return isOwn ? body + index + line.length : 0;
 }
 
 /** Returns where a body that begins here ends. */

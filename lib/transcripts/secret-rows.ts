@@ -52,19 +52,18 @@ export function secretMemory(
   file: string,
   { rules: { clean, noted }, entriesAt, isAnew = false }: SecretSource,
 ): SecretMemory {
-  const key = shortHash(basename(file).split(".", 1)[0] ?? file).toString(36);
+  const key = shortHash(basename(file).replace(/\..*/s, "")).toString(36);
   const kinds = new Map<string, string>();
   const rows = new Set<number>();
-  let unkept = isAnew;
+  let unkept = false;
   let fresh: string[] = [];
   let isLoaded = false;
   const noting =
     (places: readonly number[], also?: Taken): Taken =>
     (value, kind) => {
       also?.(value, kind);
-      if (kinds.has(value) || kinds.size >= VALUES_MAX || !isKept(value, kind)) return;
       const added = places.filter((offset) => !rows.has(offset));
-      if (added.length > 0 && rows.size + added.length > ROWS_MAX) return;
+      if (kinds.has(value) || !isKept(value, kind) || !hasRoom(kinds.size, rows.size, added.length)) return;
       kinds.set(value, kind);
       fresh.push(value);
       for (const offset of added) rows.add(offset);
@@ -73,15 +72,15 @@ export function secretMemory(
   const load = () => {
     isLoaded = true;
     const printed = printedBy();
-    for (const offset of isAnew ? [] : notedRows(noted, key)) {
+    const former = notedRows(noted, key);
+    for (const offset of isAnew ? [] : former) {
       rows.add(offset);
-      for (const entry of entriesAt?.(offset) ?? []) {
-        const { text, patch, tool } = entry;
-        clean([text, patch, tool?.target, tool?.input, tool?.json, printed(entry)?.text], noting([offset]));
-      }
+      const entries = entriesAt?.(offset) ?? [];
+      const texts = entries.map((entry) => [...textsOf(entry), printed(entry)?.text]);
+      clean(texts, noting([offset]));
     }
     fresh = [];
-    unkept = isAnew;
+    unkept = isAnew && former.length > 0;
   };
   return {
     clean(value, { rows: places, taken }) {
@@ -94,13 +93,20 @@ export function secretMemory(
       return values;
     },
     keep() {
-      if (!unkept || noted === undefined || (isAnew && rows.size === 0 && notedRows(noted, key).length === 0))
-        return;
+      if (!unkept || noted === undefined) return;
       ensureDirectory(dirname(noted));
       appendFileSync(noted, `${JSON.stringify({ session: key, rows: [...rows] })}\n`, { mode: 0o600 });
       unkept = false;
     },
   };
+}
+
+function hasRoom(values: number, rows: number, added: number): boolean {
+  return values < VALUES_MAX && (added === 0 || rows + added <= ROWS_MAX);
+}
+
+function textsOf({ text, patch, tool }: Entry): (string | undefined)[] {
+  return [text, patch, tool?.target, tool?.input, tool?.json];
 }
 
 /** The rest of a key that was cut comes with the next result, after a few words and the call. */
