@@ -78,9 +78,9 @@ const SCRIPT = {
   },
 } as const;
 
-type Flags = Run<typeof SCRIPT.flags>["values"];
+type EmbedRun = Run<typeof SCRIPT.flags>;
 
-async function main(asked: Run<typeof SCRIPT.flags>): Promise<void> {
+async function main(asked: EmbedRun): Promise<void> {
   const { values } = asked;
   refuseTogether(values, "new", "all");
   refuseTogether(values, "status", "validateOnly", "dryRun");
@@ -107,7 +107,7 @@ interface Chosen {
   listed: Session[];
 }
 
-function chooseSessions({ values, paths, cwd, asking }: Run<typeof SCRIPT.flags>): Chosen {
+function chooseSessions({ values, paths, cwd, asking }: EmbedRun): Chosen {
   const { since } = values;
   if (values.session) {
     const sessions = values.session.map((reference) =>
@@ -141,7 +141,7 @@ async function archive(
 
 async function run(
   options: Omit<RunOptions, "store">,
-  asked: Run<typeof SCRIPT.flags> & Pick<Chosen, "listed">,
+  asked: EmbedRun & Pick<Chosen, "listed">,
 ): Promise<void> {
   const { paths } = asked;
   try {
@@ -176,7 +176,7 @@ async function run(
 }
 
 /** Tells what could not be read, and what is left. */
-function remarkOn({ quarantined, failed, left, gone }: RunReport, { json }: Flags): void {
+function remarkOn({ quarantined, failed, left, gone }: RunReport, { json }: EmbedRun["values"]): void {
   const [first, ...others] = quarantined;
   const more = others.length > 0 ? ` (and ${others.length} more: session-memory embed --status)` : "";
   if (first) warn(`quarantined ${unbroken(first.file)}: ${first.reason}${more}`);
@@ -213,7 +213,7 @@ function toJson(part: RunReport["vectors"] | NonNullable<RunReport["topics"]>): 
   return { state: "on", ...rest, ...(stopped ? { error: `${stopped.type}: ${stopped.message}` } : {}) };
 }
 
-function showStatus({ paths, settings, values, show }: Run<typeof SCRIPT.flags>, of?: Session[]): void {
+function showStatus({ paths, settings, values, show }: EmbedRun, of?: Session[]): void {
   ensureIndex(paths.database, settings);
   const wanted = of && new Set(of.map(({ file }) => placeOnDisk(file)));
   const statuses = withExistingStore(paths.database, readStatuses) ?? [];
@@ -229,7 +229,7 @@ function statusLine({ id, agent, name, status, chunks, vectors, sourceGone, erro
   return parts.filter(Boolean).join(" · ");
 }
 
-function validate(sessions: readonly Session[], { values, show }: Run<typeof SCRIPT.flags>): void {
+function validate(sessions: readonly Session[], { values, show }: EmbedRun): void {
   const files = sessions.map(({ file }) => ({ file: placeOnDisk(file), ...validateSessionFile(file) }));
   const lines = files.map(({ file, valid, errors, warnings }) =>
     [`${valid ? "valid" : "invalid"} ${unbroken(file)}`, ...errors, ...warnings].join("\n  "),
@@ -241,7 +241,7 @@ function validate(sessions: readonly Session[], { values, show }: Run<typeof SCR
 
 async function showPlan(
   options: Omit<RunOptions, "store">,
-  { paths, settings, show }: Run<typeof SCRIPT.flags>,
+  { paths, settings, show }: EmbedRun,
 ): Promise<void> {
   ensureIndex(paths.database, settings);
   const planned = await planRun(options);

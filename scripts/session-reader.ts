@@ -94,7 +94,7 @@ const PLACE_CHARS = { rows: 2000, tools: 4000 }; // promised
 /** In larger files the index knows where lines begin; opening it takes as long as counting lines in this many bytes. */
 const SMALL_BYTES = 16 * 1024 * 1024;
 
-type Values = Run<typeof FLAGS>["values"];
+type ReaderRun = Run<typeof FLAGS>;
 
 /**
  * Returns a transcript's last `lines` entries as text.
@@ -132,7 +132,11 @@ interface Request extends RowRequest, Pick<ReadOptions, "results"> {
   maxChars: number | undefined;
 }
 
-function toRequest(values: Values, timezone: string | undefined, participants: Participants): Request {
+function toRequest(
+  values: ReaderRun["values"],
+  timezone: string | undefined,
+  participants: Participants,
+): Request {
   const { around, maxChars, since, until } = values;
   const tools = values.tools || (values.full && !values.noTools);
   return {
@@ -166,11 +170,7 @@ interface Log {
   skipped: number;
 }
 
-async function readLog(
-  { session }: Place,
-  request: Request,
-  { paths, rules }: Pick<Run<typeof FLAGS>, "paths" | "rules">,
-): Promise<Log> {
+async function readLog({ session }: Place, request: Request, { paths, rules }: ReaderRun): Promise<Log> {
   const { lines, around, count, filter, results } = request;
   const { file, size } = session;
   // Opening SQLite costs as much as reading a small file whole.
@@ -199,7 +199,7 @@ function rewoundIn(file: string, size: number, known?: KnownLines): LogStyle["is
   return ({ line }) => spans.some(([from, to]) => line >= from && line <= to);
 }
 
-async function printSession(run: Run<typeof FLAGS>, reference: string, request: Request): Promise<void> {
+async function printSession(run: ReaderRun, reference: string, request: Request): Promise<void> {
   const { values, asking, show } = run;
   const found = await findPlace(reference, { ...asking, subagents: values.subagents });
   const { session } = found;
@@ -266,7 +266,7 @@ function fitPage(rows: readonly Row[], { request, style, found, headChars }: Pag
 
 /** Prints the sessions by their last row. */
 async function printList(
-  { values, paths, rules, cwd, show }: Run<typeof FLAGS>,
+  { values, paths, rules, cwd, show }: ReaderRun,
   timezone: string | undefined,
 ): Promise<void> {
   const { listByLastRow, listedJson, listingLines } = await import("../lib/sessions/listing.ts");
@@ -279,7 +279,7 @@ async function printList(
   show({ sessions: sessions.map((each) => listedJson(each, style)) }, listingLines(sessions, style));
 }
 
-async function main(run: Run<typeof FLAGS>): Promise<void> {
+async function main(run: ReaderRun): Promise<void> {
   const { values, words, settings } = run;
   const [reference] = words;
   const timezone = values.utc ? "UTC" : settings.timezone;

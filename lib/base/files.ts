@@ -242,7 +242,7 @@ export function whyUnwritable(folder: string): string | undefined {
   if (stat === undefined && dirname(folder) !== folder) return whyUnwritable(dirname(folder));
   if (!stat?.isDirectory()) return `${folder} is no folder`;
   // The superuser may write where nobody else can, but hooks do not run as root.
-  if (process.platform !== "win32" && (stat.mode & OWNER_WRITES) === 0) return `${folder} is read-only`;
+  if ((stat.mode & OWNER_WRITES) === 0) return `${folder} is read-only`;
   try {
     accessSync(folder, constants.W_OK);
   } catch (error) {

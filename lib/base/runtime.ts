@@ -74,7 +74,6 @@ export function startDetached(name: string, args: readonly string[], { env, cwd 
     env: { ...withOwnRuntime(env), SESSION_MEMORY_DISABLE: "1" },
     detached: true,
     stdio: "ignore",
-    windowsHide: true,
   });
   child.on("error", () => {}); // no shell: a host that has none runs no hook either
   child.unref();
@@ -92,11 +91,10 @@ function placeToStart(cwd: string): string {
 
 /** Returns the program of this name in the folders of a `trustedPath`. */
 export function findProgram(name: string, path: string): string | undefined {
-  const file = process.platform === "win32" ? `${name}.exe` : name;
   return path
     .split(delimiter)
     .filter(isAbsolute)
-    .map((folder) => join(folder, file))
+    .map((folder) => join(folder, name))
     .find(isProgram);
 }
 

@@ -107,7 +107,7 @@ function* checkStateFolder(home: string): Generator<Finding> {
   const why = whyUnwritable(home);
   const remedy = "make it writable, free some space, or set SESSION_MEMORY_HOME to another folder";
   if (why !== undefined) yield { level: "error", what: why, remedy };
-  else if (process.platform !== "win32" && ((statPath(home)?.mode ?? 0) & 0o077) !== 0)
+  else if (((statPath(home)?.mode ?? 0) & 0o077) !== 0)
     yield warning(`others may read ${home}`, `chmod 700 ${home}`);
 }
 

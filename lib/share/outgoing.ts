@@ -194,22 +194,7 @@ function toSharedCall(deed: Done): Done {
 }
 
 /** A session on its way to the hub, under the id that it has there. */
-export interface LocalSession extends Pick<Session, SentFact> {
-  /** The index's number of it. */
-  number: number;
-  hostId: string;
-  cwd: string;
-  /** The URL of its repository's origin. */
-  project: string;
-  /** The role that may read it, and the key of `share.projects` that its project matches. */
-  audience: string;
-  pattern: string;
-  chunks: number;
-  /** Changes with everything that is sent of it. */
-  signature: string;
-}
-
-type SentFact = "id" | "agent" | "file" | "parentId" | "name" | "machine" | "startedAt" | "updatedAt";
+export type LocalSession = NonNullable<ReturnType<typeof toLocalSession>>;
 
 /** Raised when what is sent of an exchange changes. */
 const FORMAT = 2;
@@ -264,10 +249,7 @@ interface Context {
   lookup: ReturnType<typeof projectLookup>;
 }
 
-function toLocalSession(
-  row: SqlRow,
-  { config, exclusion, rules, lookup }: Context,
-): LocalSession | undefined {
+function toLocalSession(row: SqlRow, { config, exclusion, rules, lookup }: Context) {
   const { paths, settings } = config;
   const [cwd, parentId, name] = [row.cwd, row.parent_id, row.name].map(textOf);
   const machine = findMachine(String(row.file), paths);
@@ -281,18 +263,21 @@ function toLocalSession(
   return {
     agent,
     id: hubId({ id, parentId }),
+    /** The index's number of it. */
     number: Number(row.number),
     hostId: id,
     file: String(row.file),
     parentId,
     name,
     cwd,
+    /** The URL of its repository's origin, the key of `share.projects` that matches it, and the role that may read it. */
     project,
     ...shared,
     machine,
     startedAt: textOf(row.started_at),
     updatedAt: String(row.updated_at),
     chunks: Number(row.chunk_count),
+    /** Changes with everything that is sent of it. */
     signature: [rules, shared.audience, row.last_indexed, row.chunk_count, name ?? "", ...beside].join(" "),
   };
 }
