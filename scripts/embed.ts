@@ -90,7 +90,11 @@ async function main(asked: EmbedRun): Promise<void> {
   if (values.status) return showStatus(asked, listed);
   if (values.validateOnly) return validate(visibleAmong(sessions, asked.paths), asked);
   const options = {
-    ...{ config: asked, sessions, signal: stopSignal(), progress: startProgress, onWarning: warn },
+    config: asked,
+    sessions,
+    signal: stopSignal(),
+    progress: startProgress,
+    onWarning: warn,
     isComplete,
     all: values.all,
     vectors: !values.noVectors,

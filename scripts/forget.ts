@@ -94,7 +94,13 @@ type ForgetRun = Run<typeof FLAGS>;
 
 /** Forgets in each room that holds something of a session. */
 const ROOMS: readonly Forget[] = [
-  ...[forgetNotes, forgetReports, forgetLedgers, forgetStanding, forgetCopies, forgetMarks, forgetTold],
+  forgetNotes,
+  forgetReports,
+  forgetLedgers,
+  forgetStanding,
+  forgetCopies,
+  forgetMarks,
+  forgetTold,
   forgetPublished,
 ];
 
@@ -295,7 +301,9 @@ async function undo(what: string, asked: ForgetRun): Promise<void> {
   const project = projectEntry(projectPath(what, asked), cwd);
   const dryRun = values.dryRun;
   const undone = await undoExclusion(what, {
-    ...{ paths, project, dryRun },
+    paths,
+    project,
+    dryRun,
     readmit: (entries) => readmitForgotten(paths, entries),
   });
   const parts = excludedParts(undone).join(", ");

@@ -140,7 +140,9 @@ async function makePlan(
   const made = "to be made";
   const { complete, notes } = noteTaker(llm.model, () => ({
     name: "to be named",
-    ...{ description: made, summary: made, tags: [made] },
+    description: made,
+    summary: made,
+    tags: [made],
   }));
   const outcomes = await makeMetas(sessions, { ...options, complete, dryRun: true });
   const asked = outcomes.flatMap(({ sessionId, usage }) =>

@@ -262,7 +262,10 @@ async function main(asked: Run<typeof FLAGS>): Promise<void> {
   const shared = sharedBy(session);
   const progress = startProgress("observed");
   const context: SessionContext = {
-    ...{ paths, settings, waitMs: WAIT_MS, onStep: progress.update },
+    paths,
+    settings,
+    waitMs: WAIT_MS,
+    onStep: progress.update,
     complete: observe || rebuild || reflect ? await configuredModel(asked) : undefined,
   };
   if (!shared && session.file === "") note("the transcript is gone, its observations are left");

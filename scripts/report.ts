@@ -179,7 +179,8 @@ function readReported(
   const rows = readLastRows(file, { rules, filter: EVERY_ROW, results: true, count: ROWS_MAX + 1 }).rows;
   const spans = readRewound(file);
   return {
-    ...{ session, meta },
+    session,
+    meta,
     standing: isShared ? [] : standing.filter(({ mark }) => isIn(session, mark)),
     memory: ledger.length > 0 ? foldLedger(ledger) : undefined,
     rows: rows.slice(-ROWS_MAX),

@@ -84,7 +84,11 @@ const FLAGS = {
   minScore: readScore,
   ...each(checkTime, "after", "before"),
   ...each(checkWords, "file", "error", "command"),
-  ...{ speaker, session: filled, agent: choice(AGENTS), project: filled, topic: texts },
+  speaker,
+  session: filled,
+  agent: choice(AGENTS),
+  project: filled,
+  topic: texts,
   ...each(toggle, "brief", "bySession", "resume", "full", "topics", "decision", "action"),
   ...each(toggle, "noIndex", "explain", "subagents", "own"),
 };
@@ -100,7 +104,16 @@ async function main(run: Run<typeof FLAGS>): Promise<void> {
     values;
   const options = { config: run, index: !values.noIndex, remark: note };
   const filters: SearchFilters = {
-    ...{ after, before, speaker, session, agent, project, file, error, command, topics: topic },
+    after,
+    before,
+    speaker,
+    session,
+    agent,
+    project,
+    file,
+    error,
+    command,
+    topics: topic,
     has_decision: decision || undefined,
     has_action: action || undefined,
   };
@@ -112,7 +125,15 @@ async function main(run: Run<typeof FLAGS>): Promise<void> {
   const { lines, results, blame, index, hasIndexed } = await searchAsText(
     {
       query: phrasings(words, filters),
-      ...{ filters, mode, limit, maxChars, context, minScore, subagents, explain, resume },
+      filters,
+      mode,
+      limit,
+      maxChars,
+      context,
+      minScore,
+      subagents,
+      explain,
+      resume,
       // given files and folders are searched alone
       own: values.own || values.sessions !== undefined,
     },

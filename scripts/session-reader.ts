@@ -83,7 +83,10 @@ const FLAGS = {
   line: readLines,
   around: integer(),
   ...each(integer({ min: 1 }), "lines", "maxChars", "n"),
-  ...{ speaker, since: time, until: endTime, agent: choice(AGENTS) },
+  speaker,
+  since: time,
+  until: endTime,
+  agent: choice(AGENTS),
   ...each(filled, "grep", "project"),
   ...each(toggle, "outline", "tools", "noTools", "utc", "full", "list", "resume", "shared", "subagents"),
 };
@@ -140,7 +143,10 @@ function toRequest(
   const { around, maxChars, since, until } = values;
   const tools = values.tools || (values.full && !values.noTools);
   return {
-    ...{ lines: values.line, around, count: values.lines ?? 50, maxChars },
+    lines: values.line,
+    around,
+    count: values.lines ?? 50,
+    maxChars,
     filter: {
       speaker: values.speaker,
       words: splitWords((values.grep ?? "").toLowerCase()),
@@ -258,7 +264,10 @@ function fitPage(rows: readonly Row[], { request, style, found, headChars }: Pag
   // Its name in the hint to go on.
   const id = shortReference(found.session);
   return fitRows(texts, {
-    ...{ asked, id, words: filter.words, full: style.full && isPlace },
+    asked,
+    id,
+    words: filter.words,
+    full: style.full && isPlace,
     maxChars: (request.maxChars ?? placeChars(request)) - headChars,
     lines: rows.map(({ line }) => line),
   });

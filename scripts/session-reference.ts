@@ -294,7 +294,10 @@ async function main(run: Run<Record<never, never>>): Promise<void> {
   const { words, paths, settings, cwd, show } = run;
   const given = words[0] ?? "-";
   const { references, text } = await referenceContext(given === "-" ? readFileSync(STDIN, "utf8") : given, {
-    ...{ paths, settings, cwd, current: run.currentSession },
+    paths,
+    settings,
+    cwd,
+    current: run.currentSession,
     model: async () => (await import("../lib/model/configured-model.ts")).configuredModel(run),
   });
   show({ references, text }, text === "" ? [] : [text]);

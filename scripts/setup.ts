@@ -67,7 +67,12 @@ async function main(run: Run<typeof SCRIPT.flags>, start: Start): Promise<void> 
   const report: Report = {
     hosts: known.map(({ name, file }) => ({ name, program: file ?? null })),
     commands: hosts.flatMap((host) => commandsOf(host, run, remove ? "remove" : "install")),
-    ...{ pages: [], statusLine: null, sessions: null, questions: [], removed: [], keptFiles: [] },
+    pages: [],
+    statusLine: null,
+    sessions: null,
+    questions: [],
+    removed: [],
+    keptFiles: [],
   };
   const found = hosts.filter(({ file }) => file !== undefined);
   const work = { ...run, start, say, note, confirm, report, found };

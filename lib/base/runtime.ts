@@ -56,7 +56,10 @@ function askStarter(what: string, { env, cwd }: StartOptions): string {
   const { spawnSync } = process.getBuiltinModule("node:child_process");
   const [, ...args] = ownCommand(what);
   const { stdout } = spawnSync(SHELL, args, {
-    ...{ cwd: placeToStart(cwd), env, encoding: "utf8", timeout: SEARCH_TIMEOUT_MS },
+    cwd: placeToStart(cwd),
+    env,
+    encoding: "utf8",
+    timeout: SEARCH_TIMEOUT_MS,
     stdio: ["ignore", "pipe", "ignore"],
   });
   return stdout ?? "";

@@ -30,12 +30,29 @@ export type Forget = (forgetting: Forgetting, scope: ForgetScope) => Partial<Fou
 
 /** Forgets in the stores that rooms share, once each room has: the record of a file that we wrote leads to it. */
 const SHARED: readonly Forget[] = [
-  ...[forgetMetas, forgetRepositories, forgetInLog, forgetWritten, forgetUnnamed],
+  forgetMetas,
+  forgetRepositories,
+  forgetInLog,
+  forgetWritten,
+  forgetUnnamed,
 ];
 
 const NOTHING: Found = {
-  ...{ chunks: 0, vectors: 0, ledgers: 0, observations: 0, rules: 0, copies: 0, cursors: 0, logLines: 0 },
-  ...{ sharedChunks: 0, metaFiles: 0, notes: [], reports: [], keptFiles: [], setAside: [], unerased: 0 },
+  chunks: 0,
+  vectors: 0,
+  ledgers: 0,
+  observations: 0,
+  rules: 0,
+  copies: 0,
+  cursors: 0,
+  logLines: 0,
+  sharedChunks: 0,
+  metaFiles: 0,
+  notes: [],
+  reports: [],
+  keptFiles: [],
+  setAside: [],
+  unerased: 0,
 };
 
 export interface ForgetEverywhere extends ForgetScope {

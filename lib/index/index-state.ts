@@ -62,7 +62,11 @@ export const SESSION_COLUMNS = "number, id, agent, file, name, cwd, project, par
 
 export function toIndexedSession(row: SqlRow): IndexedSession {
   const [name, cwd, project, parentId, owner] = [
-    ...[row.name, row.cwd, row.project, row.parent_id, row.owner],
+    row.name,
+    row.cwd,
+    row.project,
+    row.parent_id,
+    row.owner,
   ].map(textOf);
   const [id, agent, file] = [String(row.id), row.agent as Agent, String(row.file)];
   const sourceGone = row.source_gone === 1;
@@ -144,8 +148,21 @@ export function saveProgress(
   const { fileHash, lastIndexed, chunkCount, status, size, modified, nextChunk, skippedLines, error } = state;
   store.run(
     SAVE_STATE,
-    ...[id, number, file, fileHash, lastIndexed, chunkCount, status, size, modified],
-    ...[cursor.offset, cursor.line, nextChunk, skippedLines, tookMs, error ?? null],
+    id,
+    number,
+    file,
+    fileHash,
+    lastIndexed,
+    chunkCount,
+    status,
+    size,
+    modified,
+    cursor.offset,
+    cursor.line,
+    nextChunk,
+    skippedLines,
+    tookMs,
+    error ?? null,
   );
 }
 

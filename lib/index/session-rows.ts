@@ -60,7 +60,12 @@ export function putExchange(
     `INSERT INTO exchanges (session, line, nth, participants, speaker, subject) VALUES (?, ?, ?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET participants = excluded.participants, speaker = excluded.speaker, subject = excluded.subject
      RETURNING id`,
-    ...[session, line, nth, participants, speaker, subject],
+    session,
+    line,
+    nth,
+    participants,
+    speaker,
+    subject,
   );
   return Number(row?.id);
 }
@@ -88,13 +93,29 @@ export function putChunk(store: Store, chunk: Chunk, place: ChunkPlace): boolean
        has_action, first_line, first_nth, last_line, last_nth, part_from, part_to, content_hash, tools, length,
        token_count, created_at, embedder, embedding)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    ...[session, chunk.index, exchange, timestamp],
-    ...[header.day, header.clock ?? null],
-    ...[JSON.stringify([...new Set(chunk.rows.map(({ who }) => who))]), JSON.stringify(topics)],
-    ...[chunk.hasDecision ? 1 : 0, chunk.hasAction ? 1 : 0],
-    ...[first.line, first.nth, last.line, last.nth, first.part?.from ?? null, first.part?.to ?? null],
-    ...[hash, chunk.tools, headerText(header).length + chunk.content.length],
-    ...[chunk.tokens, new Date().toISOString(), paid?.id ?? null, paid?.embedding ?? null],
+    session,
+    chunk.index,
+    exchange,
+    timestamp,
+    header.day,
+    header.clock ?? null,
+    JSON.stringify([...new Set(chunk.rows.map(({ who }) => who))]),
+    JSON.stringify(topics),
+    chunk.hasDecision ? 1 : 0,
+    chunk.hasAction ? 1 : 0,
+    first.line,
+    first.nth,
+    last.line,
+    last.nth,
+    first.part?.from ?? null,
+    first.part?.to ?? null,
+    hash,
+    chunk.tools,
+    headerText(header).length + chunk.content.length,
+    chunk.tokens,
+    new Date().toISOString(),
+    paid?.id ?? null,
+    paid?.embedding ?? null,
   );
   if (paid) addBits(store, lastId, { embedder: Number(paid.id), embedding: paid.embedding as Uint8Array });
   store.run(INSERT_TEXT, lastId, ...fullTextColumns({ ...chunk, header }));
@@ -278,7 +299,11 @@ function addDone(db: Store, row: Done, { session, timestamp }: RowOwner): void {
   const words = isFileText(row) ? "" : result;
   db.run(
     "INSERT INTO deeds_fts (rowid, target, input, result, extra) VALUES (?, ?, ?, ?, ?)",
-    ...[lastId, names, input, words, splitJoined(names, input)],
+    lastId,
+    names,
+    input,
+    words,
+    splitJoined(names, input),
   );
   // a command that went well may print errors too
   if (kind !== "command" || outcome === "rejected") return;

@@ -86,22 +86,29 @@ export function noteTaker(
 
 /** The flags, each with what it keeps out, as seen on the real client; if two keep out the same, a later version may need both. */
 const CLAUDE = [
-  ...["claude", "-p", "--model", "haiku", "--output-format", "json"],
+  "claude",
+  "-p",
+  "--model",
+  "haiku",
+  "--output-format",
+  "json",
   // eleven tools, with 48 KB of descriptions
-  ...["--tools", ""],
+  "--tools",
+  "",
   // servers of ~/.claude.json and of projects
   "--strict-mcp-config",
   // hooks, plugins, output styles and CLAUDE.md of the user and of projects
-  ...["--setting-sources", "", "--settings", '{"disableAllHooks":true}'],
+  "--setting-sources",
+  "",
+  "--settings",
+  '{"disableAllHooks":true}',
   // a transcript in the user's list
   "--no-session-persistence",
   // skills and commands
   "--disable-slash-commands",
   // 7 KB of the client's own instructions
-  ...[
-    "--system-prompt",
-    "Follow the instructions in the message. Answer with what they ask for and nothing else.",
-  ],
+  "--system-prompt",
+  "Follow the instructions in the message. Answer with what they ask for and nothing else.",
 ];
 const OWN_VARIABLES = {
   SESSION_MEMORY_DISABLE: "1",
@@ -132,7 +139,8 @@ function commandSender(
     return await withLock(join(home, "command.lock"), timeoutMs, async () => {
       const reservation = await spend.reserve({ kind: "chat", feature, model, tokens });
       const output = await makeCall(reservation, {
-        ...{ timeoutMs, signal },
+        timeoutMs,
+        signal,
         make: (within) => run(line, { env, folder, prompt, within }),
         toError: (error, over) => (over ? failed(over.reason, over.kind) : error),
       });

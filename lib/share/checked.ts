@@ -113,7 +113,8 @@ function toSharedRow(
   if (who === "user" || who === "assistant") return { ...place, who, text: text(said.text, SAID_MAX) };
   if (who !== "tool") return undefined;
   return {
-    ...{ ...place, who },
+    ...place,
+    who,
     resultLine: typeof resultLine === "number" ? toCount(resultLine) : undefined,
     kind: CALL_KINDS.find((known) => known === kind) ?? "other",
     tool: line(tool),

@@ -53,17 +53,39 @@ function writeHeld(
   { admits, hasText }: Exclusion,
 ): void {
   const [owner = "", machine = "", agent = "", id = "", storedId = "", updatedAt = "", project = ""] = [
-    ...[row.owner, row.machine, row.agent, row.id, row.stored_id, row.updated_at, row.project],
+    row.owner,
+    row.machine,
+    row.agent,
+    row.id,
+    row.stored_id,
+    row.updated_at,
+    row.project,
   ].map(textOf);
   const [named, cwd, parentId, startedAt, observations] = [
-    ...[row.name, row.cwd, row.parent_id, row.started_at, row.observations],
+    row.name,
+    row.cwd,
+    row.parent_id,
+    row.started_at,
+    row.observations,
   ].map(textOf);
   const name = named !== undefined && hasText(named) ? undefined : named;
   if (!admits({ id: storedId, name, cwd, project, parentId })) return;
   const meta = JSON.parse(textOf(row.meta) ?? "null") ?? undefined;
   const copy = pulledCopy(archivePlace(paths, { owner, machine, agent, id }), {
-    ...{ owner, machine, agent, id, storedId, project, number: Number(row.hub_number), updatedAt },
-    ...{ name, cwd, parentId, startedAt, meta, observations },
+    owner,
+    machine,
+    agent,
+    id,
+    storedId,
+    project,
+    number: Number(row.hub_number),
+    updatedAt,
+    name,
+    cwd,
+    parentId,
+    startedAt,
+    meta,
+    observations,
   });
   for (const { rows, ...exchange } of readExchanges(db, Number(row.number))) {
     const said = rows.map(({ id: _, session: __, ...said }) => said as Row);

@@ -195,7 +195,11 @@ export function hubAddress(
   const isEncrypted =
     ca !== undefined || !isLocal(host) || /^(?:require|verify)/.test(url.searchParams.get("sslmode") ?? "");
   return {
-    ...{ host, port, user, password: part(url.password), database },
+    host,
+    port,
+    user,
+    password: part(url.password),
+    database,
     /** False for a connection that stays on this machine. */
     ssl: isEncrypted && tlsSettings(host, ca),
     /** The name of the hub in messages: host, port and database. */

@@ -184,12 +184,19 @@ function toSharedCall(deed: Done): Done {
   const isFile = isOfFiles(deed);
   const files = isFile ? [deed.target, ...deed.paths].filter((path) => path.startsWith("/")) : [];
   return {
-    ...{ line, nth, at, who, resultLine, kind, tool },
+    line,
+    nth,
+    at,
+    who,
+    resultLine,
+    kind,
+    tool,
     target: isFile ? withoutFolders(deed.target) : deed.target,
     paths: deed.paths.map(withoutFolders),
     // the arguments repeat the path
     input: files.reduce((text, path) => text.replaceAll(path, withoutFolders(path)), deed.input),
-    ...{ outcome, result },
+    outcome,
+    result,
   };
 }
 

@@ -162,8 +162,15 @@ async function exchange(
     closing(openState(paths), async (state) => {
       const [sending, receiving] = [progress("chunks sent"), progress("chunks received")];
       const run = {
-        ...{ hub, store, state, config, exclusion, origin: ownOrigin(state), machine: ownMachine(share) },
-        ...{ signal, onProgress: sending.update },
+        hub,
+        store,
+        state,
+        config,
+        exclusion,
+        origin: ownOrigin(state),
+        machine: ownMachine(share),
+        signal,
+        onProgress: sending.update,
       };
       await greetHub(run);
       let published: PublishReport | undefined;
@@ -180,7 +187,11 @@ async function exchange(
       const [gone, withdrawn] = [new Set<string>(), new Set<string>()];
       let chunks = 0;
       const report = await pullShared({
-        ...{ ...run, list, own, gone, withdrawn },
+        ...run,
+        list,
+        own,
+        gone,
+        withdrawn,
         onProgress: receiving.update,
       }).finally(async () => {
         chunks = await indexPulled(store, config);

@@ -18,9 +18,20 @@ export interface SharedExchange extends Pick<StoredExchange, "line" | "nth"> {
 
 /** The columns of a session that is sent, with their types. */
 export const SENT_COLUMNS = {
-  ...{ agent: "text", id: "text", machine: "text", audience: "text", project: "text", parent_id: "text" },
-  ...{ name: "text", folder: "text", started_at: "text", updated_at: "text", lines: "integer" },
-  ...{ chunks: "integer", meta: "jsonb", observations: "text" },
+  agent: "text",
+  id: "text",
+  machine: "text",
+  audience: "text",
+  project: "text",
+  parent_id: "text",
+  name: "text",
+  folder: "text",
+  started_at: "text",
+  updated_at: "text",
+  lines: "integer",
+  chunks: "integer",
+  meta: "jsonb",
+  observations: "text",
 };
 
 /** The most bytes of an exchange, a session's description or its observations; 100 KB in real sessions. */
