@@ -5,6 +5,8 @@ import type { Settings } from "../lib/config/config.ts";
 import { type Redactor, redactor } from "../lib/redact/redact.ts";
 import type { Answer, Asked } from "./asked.ts";
 
+export type { Redactor };
+
 /** Returns the redaction of what leaves, by our rules and the user's own. */
 export function exitBy({ redact }: Pick<Settings, "redact">): Redactor {
   return redactor(redact.extra);

@@ -26,7 +26,6 @@ import {
   warn,
 } from "../lib/cli.ts";
 import type { Config } from "../lib/config/config.ts";
-import { placeOnDisk } from "../lib/hosts/packed.ts";
 import type { Session } from "../lib/hosts/session.ts";
 import { ensureIndex, withIndex } from "../lib/index/freshness.ts";
 import {
@@ -41,6 +40,7 @@ import { formatCost } from "../lib/model/spend.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { listSessions, unlistedTranscripts, visibleAmong } from "../lib/sessions/sessions.ts";
 import { withExistingStore } from "../lib/store/store.ts";
+import { placeOnDisk } from "../lib/transcripts/files.ts";
 import { validateSessionFile } from "../lib/transcripts/head.ts";
 
 const USAGE = `\

@@ -45,19 +45,18 @@ import {
 import type { Forget } from "../lib/forget/stores.ts";
 import { namedTargets, type Target, targetsWhere } from "../lib/forget/targets.ts";
 import { refreshIndex } from "../lib/history/session-search.ts";
-import { hasPromptsAlone } from "../lib/hosts/blocks.ts";
-import type { Host } from "../lib/hosts/host.ts";
-import { findHost } from "../lib/hosts/hosts.ts";
 import { olderInstalls } from "../lib/index/former-index.ts";
 import { forgetNotes } from "../lib/naming/note.ts";
 import { forgetLedgers, ledgerFile } from "../lib/observe/ledger.ts";
 import { forgetStanding } from "../lib/observe/standing-rules.ts";
 import { forgetReports } from "../lib/report/html.ts";
 import { fitting } from "../lib/sessions/gate.ts";
+import { storingHost } from "../lib/sessions/hosts.ts";
 import { projectDirectories, projectKey, realDirectory } from "../lib/sessions/project.ts";
 import { pulledSessions } from "../lib/sessions/pulled.ts";
 import { asHeld } from "../lib/sessions/resolve.ts";
 import { forgetPublished, readmitForgotten, withdrawForgotten } from "../lib/share/share-state.ts";
+import { hasPromptsAlone } from "../lib/transcripts/files.ts";
 
 const USAGE = `\
 Usage: session-memory forget <session>… | --project <p> | --before <t> | --pattern <regex>…
@@ -382,18 +381,13 @@ function leftLines(targets: readonly Target[], { pattern }: Pick<ForgetRun["valu
 
 /** Returns the transcripts that the hosts still have; copies of ours do not count. */
 function listTranscripts(targets: readonly Target[]): string[] {
-  return targets.flatMap((target) => (storingHost(target) ? [] : (hostTranscript(target) ?? [])));
+  return targets.flatMap((target) => (storingHost(target.agent) ? [] : (hostTranscript(target) ?? [])));
 }
 
 /** Returns the hosts that keep sessions of these in stores of their own. */
 function storingHosts(targets: readonly Target[]): string[] {
   const there = targets.filter((target) => hostTranscript(target) !== undefined);
-  return [...new Set(there.flatMap((target) => storingHost(target)?.name ?? []))];
-}
-
-function storingHost({ agent }: Target): Host | undefined {
-  const host = findHost(agent);
-  return host?.store ? host : undefined;
+  return [...new Set(there.flatMap((target) => storingHost(target.agent) ?? []))];
 }
 
 /** Describes exclusions, one part per kind. */

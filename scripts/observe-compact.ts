@@ -26,7 +26,6 @@ import {
   usageError,
   warn,
 } from "../lib/cli.ts";
-import { statUnpacked } from "../lib/hosts/packed.ts";
 import type { Session } from "../lib/hosts/session.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { pricePlan } from "../lib/model/spend.ts";
@@ -52,6 +51,7 @@ import type { ReflectOutcome } from "../lib/observe/reflect.ts";
 import { renderObservations } from "../lib/observe/render-observations.ts";
 import { readTheirs, sharedBy } from "../lib/sessions/pulled.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
+import { statUnpacked } from "../lib/transcripts/files.ts";
 
 const USAGE = `\
 Usage: session-memory observe-compact <session> [actions] [options]

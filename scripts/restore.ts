@@ -12,10 +12,9 @@ import { isDirectory, resolveRealPath } from "../lib/base/files.ts";
 import { quoted } from "../lib/base/text.ts";
 import { filled, note, type Run, runScript, toggle } from "../lib/cli.ts";
 import { expandPath } from "../lib/config/config.ts";
-import { hasPromptsAlone } from "../lib/hosts/blocks.ts";
-import { placeOnDisk } from "../lib/hosts/packed.ts";
 import { findPlace } from "../lib/index/find-place.ts";
 import { listByLastRow, originId, resumeCommand } from "../lib/sessions/listing.ts";
+import { hasPromptsAlone, placeOnDisk } from "../lib/transcripts/files.ts";
 
 const USAGE = `\
 Usage: session-memory restore [options] <session>

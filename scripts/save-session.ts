@@ -25,7 +25,6 @@ import {
   warn,
 } from "../lib/cli.ts";
 import { type Config, defaultConfig, expandPath, type Paths } from "../lib/config/config.ts";
-import { statUnpacked } from "../lib/hosts/packed.ts";
 import type { Session } from "../lib/hosts/session.ts";
 import {
   type AskedForSlug,
@@ -43,6 +42,7 @@ import { metaFile, RULES, readMeta } from "../lib/sessions/meta.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { readTitles } from "../lib/sessions/titles.ts";
 import { recordWritten } from "../lib/store/state.ts";
+import { statUnpacked } from "../lib/transcripts/files.ts";
 import { type Rules, readRules, shownText } from "../lib/transcripts/rules.ts";
 
 const USAGE = `\

@@ -33,10 +33,10 @@ import {
   searchAsText,
   sessionTopics,
 } from "../lib/history/session-search.ts";
-import { AGENTS } from "../lib/hosts/table.ts";
 import { describeBehind } from "../lib/index/freshness.ts";
 import { LIMIT_MAX } from "../lib/search/print.ts";
 import type { SearchFilters } from "../lib/search/search-filters.ts";
+import { AGENTS } from "../lib/sessions/hosts.ts";
 
 export {
   type SearchAnswer,

@@ -26,17 +26,16 @@ import {
   usageError,
 } from "../lib/cli.ts";
 import type { Config, Participants } from "../lib/config/config.ts";
-import type { Head } from "../lib/hosts/format.ts";
-import { resumeNote } from "../lib/hosts/hosts.ts";
-import { statUnpacked } from "../lib/hosts/packed.ts";
 import type { Agent, Row } from "../lib/hosts/session.ts";
-import { AGENTS } from "../lib/hosts/table.ts";
 import { findPlace } from "../lib/index/find-place.ts";
 import type { KnownLines } from "../lib/index/held-sessions.ts";
+import { AGENTS, resumeNote } from "../lib/sessions/hosts.ts";
 import { sharedBy, shortReference } from "../lib/sessions/pulled.ts";
 import { linesIn } from "../lib/sessions/references.ts";
 import type { Place } from "../lib/sessions/resolve.ts";
 import { sessionHeader, sessionJson } from "../lib/sessions/session-header.ts";
+import { statUnpacked } from "../lib/transcripts/files.ts";
+import type { Head } from "../lib/transcripts/head.ts";
 import { readHead } from "../lib/transcripts/head.ts";
 import {
   cutRow,

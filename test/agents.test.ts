@@ -126,6 +126,22 @@ test("lint keeps each room from importing the rooms after it", () => {
   }
 });
 
+/** The rooms above the library that know hosts by their trade, and the one that redacts what it sends. */
+const FREE: Record<string, string[]> = { setup: ["hosts"], health: ["hosts"], model: ["redact"] };
+
+test("lint keeps rooms above the library from redaction and from hosts' files", () => {
+  const { overrides } = JSON.parse(readFileSync(join(ROOT, "biome.json"), "utf8")) as {
+    overrides: Override[];
+  };
+  const order = rooms();
+  for (const room of order.slice(order.indexOf("archive") + 1)) {
+    const rule = overrides.find(({ includes }) => includes[0] === `lib/${room}/**`);
+    const group = rule?.linter.rules.style?.noRestrictedImports?.options.patterns[1]?.group;
+    for (const below of ["redact", "hosts"])
+      expect([room, group?.includes(`**/${below}/*.ts`)]).toEqual([room, !FREE[room]?.includes(below)]);
+  }
+});
+
 interface Override {
   includes: string[];
   linter: {

@@ -3,7 +3,7 @@
 import { describeError, SessionMemoryError } from "../../lib/base/errors.ts";
 import type { Config, Settings } from "../../lib/config/config.ts";
 import type { ChatMessage, CompleteJson, SendChat } from "../../lib/model/answers.ts";
-import type { Redactor } from "../../lib/redact/redact.ts";
+import type { Redactor } from "../exits.ts";
 import type { PiContext, PiModel, PiReply } from "./api.ts";
 
 /** The session's own model, as a `modelKeys` entry and as `observe.model`. */

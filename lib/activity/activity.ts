@@ -8,10 +8,10 @@
 import { type Stats, statSync } from "node:fs";
 import { describeError } from "../base/errors.ts";
 import { compareText } from "../base/text.ts";
-import type { Head } from "../hosts/format.ts";
-import { linesForward, withFile } from "../hosts/lines.ts";
 import type { Entry, Session } from "../hosts/session.ts";
 import { rowsWhenKnown } from "../transcripts/calls.ts";
+import { linesForward, withFile } from "../transcripts/files.ts";
+import type { Head } from "../transcripts/head.ts";
 import { readHead, tryHead } from "../transcripts/head.ts";
 import { ownRules, type Rules } from "../transcripts/rules.ts";
 import { addRow, emptyTally, type Tally, tally } from "../transcripts/tally.ts";

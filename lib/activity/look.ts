@@ -9,10 +9,9 @@ import { join } from "node:path";
 import { changedMs, cutStem, readJson, statPath } from "../base/files.ts";
 import { isRecord, recordOf } from "../base/json.ts";
 import type { Paths, Settings } from "../config/config.ts";
-import { statStored } from "../hosts/names.ts";
 import type { Viewer } from "../hosts/session.ts";
 import type { TranscriptFile } from "../sessions/places.ts";
-import { newsFile, recentTranscripts } from "../sessions/places.ts";
+import { newsFile, recentTranscripts, statStored } from "../sessions/places.ts";
 
 interface LookOptions {
   paths: Paths;

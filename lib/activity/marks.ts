@@ -13,10 +13,9 @@ import { recordOf } from "../base/json.ts";
 import { waitForLock } from "../base/locks.ts";
 import { shortHash } from "../base/text.ts";
 import { DAY_MS } from "../base/time.ts";
-import { NEWLINE, readAt, readFully, withFile } from "../hosts/lines.ts";
-import { statUnpacked } from "../hosts/packed.ts";
 import type { PartlyKnown, Session } from "../hosts/session.ts";
 import type { ForgetIn, Forgetting, Found } from "../store/state.ts";
+import { NEWLINE, readAt, readFully, statUnpacked, withFile } from "../transcripts/files.ts";
 import {
   type Glance,
   hasViewerMoved,

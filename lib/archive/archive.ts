@@ -55,7 +55,7 @@ const FORMER_MS = 30 * DAY_MS;
 const SHARE_MAX = 0.5;
 const BYTES_PER_MB = 1024 * 1024;
 /** After how many days without a change a host deletes a transcript, and by which setting. */
-interface Retention {
+interface Retention extends Pick<Host, "agent" | "name" | "home"> {
   /** Its settings file. */
   settings: string;
   key: string;
@@ -64,25 +64,21 @@ interface Retention {
   usual: number;
 }
 
-/** Reads when a host deletes transcripts, by its user's settings; undefined for one that keeps them. */
-export function readRetention(
-  { home, retention }: Host,
-  paths: Pick<Paths, "expand">,
-): Retention | undefined {
-  if (!retention) return undefined;
-  const { key, days: usual } = retention;
-  const settings = join(paths.expand(home), retention.settings);
-  const given = recordOf(readJson(settings))[key];
-  return { settings, key, usual, days: typeof given === "number" && given >= 0 ? given : usual };
+/** Reads when hosts delete transcripts, by their user's settings; the others keep them. */
+export function listRetentions(paths: Pick<Paths, "expand">): Retention[] {
+  return HOSTS.flatMap(({ agent, name, home, retention }) => {
+    if (!retention) return [];
+    const { key, days: usual } = retention;
+    const settings = join(paths.expand(home), retention.settings);
+    const given = recordOf(readJson(settings))[key];
+    const days = typeof given === "number" && given >= 0 ? given : usual;
+    return { agent, name, home, settings, key, usual, days };
+  });
 }
 
 /** Returns the first host that is set to delete transcripts earlier than it does by itself. */
-function shortenedRetention(paths: Paths): { name: string; days: number } | undefined {
-  for (const host of HOSTS) {
-    const retention = readRetention(host, paths);
-    if (retention && retention.days < retention.usual) return { name: host.name, days: retention.days };
-  }
-  return undefined;
+function shortenedRetention(paths: Paths): Retention | undefined {
+  return listRetentions(paths).find(({ days, usual }) => days < usual);
 }
 
 /** The reason that no copies are made; undefined if they are. */
@@ -313,7 +309,7 @@ async function copyIdle(options: ArchiveOptions): Promise<void> {
 
 /** Returns when hosts delete transcripts: of the ones that stay, the last deeds are wanted most. */
 function deletionTime(paths: Paths): (session: Session) => number {
-  const days = new Map(HOSTS.map((host) => [host.agent, readRetention(host, paths)?.days]));
+  const days = new Map(listRetentions(paths).map(({ agent, days }) => [agent, days]));
   return ({ agent, modifiedAt }) => {
     const at = Date.parse(modifiedAt);
     const kept = days.get(agent);
@@ -486,10 +482,9 @@ export function archiveLine(paths: PathsWithRules, settings: Settings): string |
   const nothing = nothingNew(paths, settings);
   if (nothing) return `${nothing.what.replace(/^n/, "N")}; ${nothing.remedy}`;
   if (whyStopped(paths, settings)) return undefined;
-  const deleting = HOSTS.flatMap((host) => {
-    const days = statPath(paths.expand(host.home)) ? readRetention(host, paths)?.days : undefined;
-    return days === undefined ? [] : [`${host.name} after ${counted(days, "day")}`];
-  });
+  const deleting = listRetentions(paths)
+    .filter(({ home }) => statPath(paths.expand(home)))
+    .map(({ name, days }) => `${name} after ${counted(days, "day")}`);
   const when = deleting.length > 0 ? ` (${deleting.join(", ")})` : "";
   return `Idle sessions are kept as redacted copies, in case their host deletes them${when}: at most ${settings.archive.maxMb} MB`;
 }

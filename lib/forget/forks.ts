@@ -1,14 +1,13 @@
 /** Reads the keys of rows that are to be forgotten, and finds the other sessions that hold such rows. */
 
 import type { PathsWithRules } from "../config/config.ts";
-import type { RawEntry } from "../hosts/format.ts";
 import { listSessions } from "../sessions/sessions.ts";
 import { lastTime } from "../sessions/titles.ts";
 import { outermostEntries } from "../transcripts/cursor.ts";
 import { makeKeys } from "../transcripts/forgotten.ts";
 import { tryHead } from "../transcripts/head.ts";
 import type { Rules } from "../transcripts/rules.ts";
-import { type ReadOptions, readEntries } from "../transcripts/transcript.ts";
+import { type RawEntry, type ReadOptions, readEntries } from "../transcripts/transcript.ts";
 import type { Target } from "./targets.ts";
 
 /** Returns the keys of a session's rows, and adds their times; none when the host has deleted them. */

@@ -7,13 +7,13 @@ import { isAbsolute, join, relative } from "node:path";
 import { readText, statPath } from "../base/files.ts";
 import { baseName, oneLine } from "../base/text.ts";
 import type { Done } from "../hosts/session.ts";
-import { isChange, onlyChanges } from "../hosts/tool-call.ts";
 import type { IndexedSession } from "../index/index-state.ts";
 import { readDone, type Stored } from "../index/stored-rows.ts";
 import { takesBack } from "../language/speech.ts";
 import type { ShownRow } from "../search/rows.ts";
 import { projectDirectories, projectKey } from "../sessions/project.ts";
 import type { Store } from "../store/store.ts";
+import { isChange, onlyChanges } from "../transcripts/rows.ts";
 
 /** The source of rows, and the asking session. */
 interface AftermathOptions {

@@ -2,7 +2,6 @@
 
 import { errorWords, sameLine } from "../base/error-lines.ts";
 import type { Done } from "../hosts/session.ts";
-import { isChange, onlyChanges } from "../hosts/tool-call.ts";
 import type { Stored } from "../index/stored-rows.ts";
 import {
   commandKey,
@@ -14,6 +13,7 @@ import {
   shellParts,
   shellWords,
 } from "../transcripts/command-lines.ts";
+import { isChange, onlyChanges } from "../transcripts/rows.ts";
 
 /** The run that passed without the error, and the steps before it. */
 export interface Ending {

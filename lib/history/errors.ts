@@ -2,12 +2,12 @@
 
 import { errorLines, errorWords, outputLines, sameLine } from "../base/error-lines.ts";
 import { counted } from "../base/text.ts";
-import { isChange, onlyChanges } from "../hosts/tool-call.ts";
 import { readDone } from "../index/stored-rows.ts";
 import type { Hit } from "../search/hit.ts";
 import type { ShownRow } from "../search/rows.ts";
 import type { Store } from "../store/store.ts";
 import { commandKey, commandOrTarget, isLooking } from "../transcripts/command-lines.ts";
+import { isChange, onlyChanges } from "../transcripts/rows.ts";
 import { changeAround, findEnding, rankSteps, stepsBetween } from "./endings.ts";
 import {
   deedRow,

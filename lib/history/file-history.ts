@@ -4,7 +4,6 @@ import { basename, dirname, isAbsolute, join, normalize as normalizePosix, relat
 import { statPath } from "../base/files.ts";
 import { baseName, rangesOf } from "../base/text.ts";
 import type { Done } from "../hosts/session.ts";
-import { isChange, onlyChanges } from "../hosts/tool-call.ts";
 import { matchProject } from "../index/own-project.ts";
 import type { Hit } from "../search/hit.ts";
 import type { ShownRow } from "../search/rows.ts";
@@ -12,6 +11,7 @@ import { WINDOWS_PATH } from "../search/search-filters.ts";
 import { projectDirectories, realDirectory } from "../sessions/project.ts";
 import type { Store } from "../store/store.ts";
 import { commandOrTarget, isLooking, shellParts, shellWords } from "../transcripts/command-lines.ts";
+import { isChange, onlyChanges } from "../transcripts/rows.ts";
 import {
   deedRow,
   doneHit,

@@ -4,7 +4,6 @@ import { countPoints, cutLine, joinFacts, type Line, linesWithin, type Part } fr
 import { counted, oneLine, truncate } from "../base/text.ts";
 import type { Config } from "../config/config.ts";
 import type { Done } from "../hosts/session.ts";
-import { isChange } from "../hosts/tool-call.ts";
 import { type IndexedSession, SESSION_COLUMNS, toIndexedSession } from "../index/index-state.ts";
 import { readDone, type Stored } from "../index/stored-rows.ts";
 import { gist, readReply } from "../language/speech.ts";
@@ -29,6 +28,7 @@ import type { SearchFilters } from "../search/search-filters.ts";
 import type { Store } from "../store/store.ts";
 import { commandOrTarget } from "../transcripts/command-lines.ts";
 import { findCommits } from "../transcripts/outcome.ts";
+import { isChange } from "../transcripts/rows.ts";
 import { tally } from "../transcripts/tally.ts";
 import { withAftermath } from "./aftermath.ts";
 import { commandHistory } from "./commands.ts";

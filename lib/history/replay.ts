@@ -5,10 +5,10 @@
 
 import { isAbsolute } from "node:path";
 import { baseName } from "../base/text.ts";
-import { statUnpacked } from "../hosts/packed.ts";
 import type { CallKind, Done, Entry, ToolCall } from "../hosts/session.ts";
 import { toRows } from "../transcripts/calls.ts";
 import { shellWords } from "../transcripts/command-lines.ts";
+import { statUnpacked } from "../transcripts/files.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import { readEntries } from "../transcripts/transcript.ts";
 import { isSameFile, type Touched } from "./file-history.ts";

@@ -5,7 +5,6 @@ import { countPoints } from "../base/output.ts";
 import { counted, headed, oneLineOfCode, projectName, quote, quoteCode, quoteName } from "../base/text.ts";
 import { formatAge } from "../base/time.ts";
 import type { Done } from "../hosts/session.ts";
-import { isChange } from "../hosts/tool-call.ts";
 import type { IndexedSession } from "../index/index-state.ts";
 import { ROW_COLUMNS, readDone, type Stored, toDone } from "../index/stored-rows.ts";
 import type { Store } from "../store/store.ts";
@@ -16,6 +15,7 @@ import {
   shellParts,
   shellWords,
 } from "../transcripts/command-lines.ts";
+import { isChange } from "../transcripts/rows.ts";
 import {
   changeAround,
   cutEssence,

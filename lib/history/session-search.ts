@@ -4,10 +4,7 @@ import { hasContent, whyUnwritable } from "../base/files.ts";
 import { countPoints, type Line, linesWithin, plainText } from "../base/output.ts";
 import { projectName } from "../base/text.ts";
 import { type Config, loadConfig, type Paths, repositoriesFile } from "../config/config.ts";
-import { hasPromptsAlone } from "../hosts/blocks.ts";
-import { statUnpacked } from "../hosts/packed.ts";
 import type { SessionKey } from "../hosts/session.ts";
-import { callingSession } from "../hosts/table.ts";
 import { type Behind, findChanged, isAllIndexed, openIndex, unreadPulled } from "../index/freshness.ts";
 import { hostId, type IndexedSession } from "../index/index-state.ts";
 import { matchProject } from "../index/own-project.ts";
@@ -26,11 +23,13 @@ import {
   printHits,
 } from "../search/print.ts";
 import { hiddenSessions, type SearchFilters, toFilter } from "../search/search-filters.ts";
+import { callingSession } from "../sessions/hosts.ts";
 import { readName } from "../sessions/meta.ts";
 import { archivePlace, findMachine, formerCopies } from "../sessions/places.ts";
 import { mayShowShared, pulledSessions, sharedBy } from "../sessions/pulled.ts";
 import { readRepositories } from "../store/repositories.ts";
 import { IS_OWN, type Store, tendIndexes } from "../store/store.ts";
+import { hasPromptsAlone, statUnpacked } from "../transcripts/files.ts";
 import { readRules, shownText } from "../transcripts/rules.ts";
 import { withAftermath } from "./aftermath.ts";
 import type { Blamed, Verdict } from "./blame.ts";

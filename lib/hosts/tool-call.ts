@@ -104,11 +104,6 @@ export function isChange({ kind }: Pick<Done, "kind">): boolean {
   return kind === "edit" || kind === "write";
 }
 
-/** Returns whether a call is about files: its target is a path, and its result, where it went well, what they hold. */
-export function isOfFiles({ kind }: Done): boolean {
-  return isChange({ kind }) || kind === "read" || kind === "search";
-}
-
 /** Returns the whole input of a call as text. */
 function inputText(name: string, kind: CallKind, input: unknown): string {
   if (typeof input === "string") return input;
@@ -183,43 +178,6 @@ export function patchText(patch: unknown): string | undefined {
   return hunks.length === 0 ? undefined : hunks.join("\n");
 }
 
-/** Counts the lines that a diff adds and removes. */
-export function countChanges(diff: string): { added: number; removed: number } {
-  const count = (sign: RegExp) => diff.match(sign)?.length ?? 0;
-  return { added: count(/^\+(?!\+\+ )/gm), removed: count(/^-(?!-- )/gm) };
-}
-
-/** Returns only the added and removed lines of a diff. */
-export function onlyChanges(diff: string): string {
-  return diff
-    .split("\n")
-    .filter((line) => /^(?:[+-](?!(?:\+\+|--) )|\*\*\* (?:Update|Add|Delete|Move))/.test(line))
-    .join("\n");
-}
-
 function splitLines(text: string): string[] {
   return text === "" ? [] : text.replace(/\n$/, "").split("\n");
-}
-
-/** Characters of a command line that hold a commit's subject, and of that. */
-const COMMIT_READ = 4000;
-const COMMIT_CHARS = 100; // git itself asks for 72
-
-/** Returns whether a command line holds a `git commit`. */
-export function namesCommit(command: string): boolean {
-  return /\bgit\b[^\n;&|]*\bcommit\b/.test(command.slice(0, COMMIT_READ));
-}
-
-/** Returns the message of a `git commit`. */
-export function commitMessage(command: string): string | undefined {
-  const start = command.slice(0, COMMIT_READ);
-  if (!namesCommit(start)) return undefined;
-  // Targets are on one line: the subject ends where the body's list or blank line would begin.
-  const heredoc = /<<-?\s*['"]?\w+['"]?\s+(.+)/s.exec(start);
-  const quoted = /\s-[a-z]*m\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)')/.exec(start);
-  const message = heredoc?.[1] ?? quoted?.[1] ?? quoted?.[2];
-  return message
-    ?.split(/\n| - | {2}|EOF| Co-Authored-By/)[0]
-    ?.trim()
-    .slice(0, COMMIT_CHARS);
 }

@@ -1,14 +1,13 @@
 /** Checks and measures the index, its vectors and the transcripts it was made from, those soon to be deleted included. */
 
 import { basename } from "node:path";
-import { readRetention } from "../archive/archive.ts";
+import { listRetentions } from "../archive/archive.ts";
 import { SessionMemoryError } from "../base/errors.ts";
 import { hasContent } from "../base/files.ts";
 import { type Finding, failed, info, warning } from "../base/findings.ts";
 import { counted } from "../base/text.ts";
 import { DAY_MS } from "../base/time.ts";
 import type { Paths, Settings } from "../config/config.ts";
-import { HOSTS } from "../hosts/hosts.ts";
 import type { Session } from "../hosts/session.ts";
 import { setAsideIn } from "../store/carry-over.ts";
 import { allIndexes, IS_OWN, indexBytes, openStore, type Store } from "../store/store.ts";
@@ -143,8 +142,7 @@ function* checkRetention(
   known: ReadonlyMap<string, IndexProgress>,
 ): Generator<Finding> {
   if (paths.transcripts.length > 0) return;
-  for (const host of HOSTS) {
-    const { key, settings, days } = readRetention(host, paths) ?? { days: Number.POSITIVE_INFINITY };
+  for (const { name, key, settings, days, ...host } of listRetentions(paths)) {
     const last = now.getTime() - (days - RETENTION_DAYS) * DAY_MS;
     const doomed = sessions.filter(
       ({ agent, archived, modifiedAt }) => agent === host.agent && !archived && Date.parse(modifiedAt) < last,
@@ -154,7 +152,7 @@ function* checkRetention(
       const state = known.get(session.id);
       return !state || !isIndexed(state, session);
     }).length;
-    const what = `${host.name} deletes ${counted(doomed.length, "transcript")} within ${RETENTION_DAYS} days (${key} ${days}), ${unsafe} of them not indexed`;
+    const what = `${name} deletes ${counted(doomed.length, "transcript")} within ${RETENTION_DAYS} days (${key} ${days}), ${unsafe} of them not indexed`;
     const raise = `raise ${key} in ${settings} to keep the files`;
     yield unsafe > 0 ? warning(what, `${EMBED}, and ${raise}`) : info(what, raise);
   }

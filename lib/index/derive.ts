@@ -2,9 +2,10 @@
 
 import type { Entry, Row } from "../hosts/session.ts";
 import { rowTexts } from "../transcripts/calls.ts";
+import { isBefore } from "../transcripts/rows.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import { type Chunk, type ChunkContext, chunkExchange, searchableRows } from "./chunk.ts";
-import { isBefore, placeKey } from "./stored-rows.ts";
+import { placeKey } from "./stored-rows.ts";
 
 /** An exchange as it is indexed. */
 interface Derived {

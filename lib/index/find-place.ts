@@ -3,8 +3,8 @@
 import { SessionMemoryError } from "../base/errors.ts";
 import { hasContent } from "../base/files.ts";
 import { quoted, shortId } from "../base/text.ts";
-import { statUnpacked } from "../hosts/packed.ts";
 import { type Place, type ResolveContext, resolvePlace } from "../sessions/resolve.ts";
+import { statUnpacked } from "../transcripts/files.ts";
 
 /**
  * Returns what a reference means: a session with a transcript or a copy, or one that others share.

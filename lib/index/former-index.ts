@@ -9,18 +9,18 @@ import { writeRowCopy } from "../archive/row-copy.ts";
 import { changedAt, hasContent, isFile, namesIn, readText, statPath, whyUnwritable } from "../base/files.ts";
 import { shortDigest } from "../base/text.ts";
 import type { Config, Paths, Settings } from "../config/config.ts";
-import { HOSTS } from "../hosts/hosts.ts";
-import { statUnpacked } from "../hosts/packed.ts";
 import type { Row } from "../hosts/session.ts";
 import { keepCopyList } from "../sessions/copy-list.ts";
 import { filesLike } from "../sessions/found.ts";
 import { currentExclusion, type Exclusion } from "../sessions/gate.ts";
+import { hostFolders } from "../sessions/hosts.ts";
 import { archivePlace } from "../sessions/places.ts";
 import { isOfVersion } from "../store/carry-over.ts";
 import { keepPaid, today } from "../store/paid.ts";
 import { openDatabase, type SqlDatabase, type SqlValue } from "../store/sqlite.ts";
 import { isUnused, otherIndexes, readFact, removeDatabase, type Store, writeFact } from "../store/store.ts";
 import { rowTexts } from "../transcripts/calls.ts";
+import { statUnpacked } from "../transcripts/files.ts";
 import { makeKeys } from "../transcripts/forgotten.ts";
 import { rulesVersion, shownText } from "../transcripts/rules.ts";
 import { openIndex } from "./freshness.ts";
@@ -124,7 +124,7 @@ const CODE_MAX = 16 * 1024 * 1024;
 
 /** Returns the installed copies of this package that are older than row keys: forgotten rows come back where one of them runs. */
 export function olderInstalls(paths: Pick<Paths, "expand" | "paid">): string[] {
-  const plugins = HOSTS.flatMap(({ home }) => filesLike(paths.expand(home), AS_PLUGIN.split("/")));
+  const plugins = hostFolders(paths).flatMap((folder) => filesLike(folder, AS_PLUGIN.split("/")));
   const folders = [...plugins, join(paths.expand(INSTALLED), "session-memory", "package")];
   return folders.filter((folder) => {
     const bundled = namesIn(join(folder, "dist")).map((name) => join(folder, "dist", name));

@@ -1,10 +1,9 @@
 /** Reads from an index which sessions it holds, and what a reader of a transcript asks of it. */
 
-import { hashBefore } from "../hosts/lines.ts";
-import { statUnpacked } from "../hosts/packed.ts";
 import type { LineSpan, Session } from "../hosts/session.ts";
 import type { Held } from "../sessions/resolve.ts";
 import { type Store, withExistingStore } from "../store/store.ts";
+import { hashBefore, statUnpacked } from "../transcripts/files.ts";
 import { hostId, rewoundLines, SESSION_COLUMNS, toIndexedSession } from "./index-state.ts";
 
 /** Returns every session in the index as references know it: by the host's id, and by the index's own. */

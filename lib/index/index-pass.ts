@@ -6,13 +6,12 @@
 import type { JsonRecord } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
 import type { Settings } from "../config/config.ts";
-import type { Head } from "../hosts/format.ts";
-import { formatOf } from "../hosts/hosts.ts";
-import { hashBefore } from "../hosts/lines.ts";
 import type { Cursor, Entry, Row, Session } from "../hosts/session.ts";
 import type { Store } from "../store/store.ts";
 import { isAsking, isMessage, keptCall, toRows } from "../transcripts/calls.ts";
 import { type Exchange, exchangesIn } from "../transcripts/exchanges.ts";
+import { hashBefore } from "../transcripts/files.ts";
+import type { Head } from "../transcripts/head.ts";
 import { SILENT, validateSessionFile } from "../transcripts/head.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { SecretMemory } from "../transcripts/secret-rows.ts";
@@ -138,7 +137,7 @@ export function* runPass(input: PassInput, options: PassOptions): Generator<void
 function* readNew(pass: Pass): Generator<Entry | undefined> {
   const { state, head, rules, progress } = pass;
   if (!head) return;
-  const branches = branchWatch(formatOf(head));
+  const branches = branchWatch(head);
   const onRecord = (record: JsonRecord) => {
     pass.isBranched = branches(record) || pass.isBranched;
   };

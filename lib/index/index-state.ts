@@ -3,10 +3,10 @@
  * called, and which of its lines were taken back.
  */
 
-import { placeOnDisk } from "../hosts/packed.ts";
 import type { Agent, Cursor, LineSpan, Session } from "../hosts/session.ts";
 import { type SqlRow, textOf } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
+import { placeOnDisk } from "../transcripts/files.ts";
 
 /** `partial`: not all of its text is in the index, since reading was interrupted or the session is over the limit. */
 type IndexStatus = "complete" | "partial" | "failed" | "quarantined";

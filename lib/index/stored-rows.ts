@@ -1,9 +1,9 @@
 /** Reads back what the index holds of a session: its rows, and the chunks of them that are ranked. */
 
 import type { CallKind, Done, Outcome, Row, Said, Speaker } from "../hosts/session.ts";
-import { toolName } from "../hosts/tool-call.ts";
 import type { SqlRow } from "../store/sqlite.ts";
 import { SAID_IN_CHUNK, type Store } from "../store/store.ts";
+import { isBefore, toolName } from "../transcripts/rows.ts";
 import type { Chunk } from "./chunk.ts";
 import type { Header } from "./chunk-text.ts";
 
@@ -215,11 +215,6 @@ export function joinParts<R extends Pick<Said, "line" | "nth" | "text" | "part">
 /** Returns a text without its first code points. */
 function withoutPoints(text: string, count: number): string {
   return [...text].slice(count).join("");
-}
-
-/** Returns whether a row stands before another one of its session. */
-export function isBefore(row: Pick<Row, "line" | "nth">, other: Pick<Row, "line" | "nth">): boolean {
-  return row.line < other.line || (row.line === other.line && row.nth < other.nth);
 }
 
 /** Returns a row's place in its session as a key. */

@@ -6,10 +6,10 @@
 import { type Account, makeAccount } from "../account/account.ts";
 import { handedName } from "../hosts/handed.ts";
 import type { Row, Said } from "../hosts/session.ts";
-import { commitMessage } from "../hosts/tool-call.ts";
 import { matchPhrases, sentences, spokenText } from "../language/speech.ts";
 import { contentWords, hasUnspaced, isFunctionWord, withoutLeadIn } from "../language/words.ts";
 import { findCommits, judgeCommand } from "../transcripts/outcome.ts";
+import { commitMessage } from "../transcripts/rows.ts";
 
 /** Characters of a name; of a script without spaces about as much as eight words say. */
 const CHARS = { name: 80, unspaced: 24 };

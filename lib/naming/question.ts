@@ -2,10 +2,10 @@
 
 import { defuse, takeStart } from "../base/text.ts";
 import type { Settings } from "../config/config.ts";
-import { placeOnDisk } from "../hosts/packed.ts";
 import type { Session } from "../hosts/session.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import { toRows } from "../transcripts/calls.ts";
+import { placeOnDisk } from "../transcripts/files.ts";
 import { readRules } from "../transcripts/rules.ts";
 import { readActiveBranch } from "../transcripts/tree.ts";
 import {

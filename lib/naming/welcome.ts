@@ -8,7 +8,6 @@ import { ownCommand } from "../base/runtime.ts";
 import { FOREIGN_LABEL, oneLine, quote, quoted, repeats, shortId } from "../base/text.ts";
 import { DAY_MS, formatAge } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
-import { statUnpacked } from "../hosts/packed.ts";
 import type { Session } from "../hosts/session.ts";
 import { storedTranscripts } from "../sessions/found.ts";
 import { metaFile, RULES, readMeta, type SessionMeta } from "../sessions/meta.ts";
@@ -17,6 +16,7 @@ import { readTheirs, shortReference } from "../sessions/pulled.ts";
 import { findName } from "../sessions/record.ts";
 import { hasConversation, identifySession, projectTest, visibleAmong } from "../sessions/sessions.ts";
 import { lastTime } from "../sessions/titles.ts";
+import { statUnpacked } from "../transcripts/files.ts";
 import { readRules } from "../transcripts/rules.ts";
 
 const LINE_MAX_CHARS = 400;

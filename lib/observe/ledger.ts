@@ -34,15 +34,12 @@ import {
 import { WRITER_WAIT_MS, withLock } from "../base/locks.ts";
 import { nearestTo } from "../base/text.ts";
 import type { ObserveSettings, Paths } from "../config/config.ts";
-import { findFormat } from "../hosts/hosts.ts";
-import { recordsIn } from "../hosts/lines.ts";
 import type { Entry, Session } from "../hosts/session.ts";
 import type { Held } from "../sessions/resolve.ts";
 import { type ForgetIn, type Forgetting, type Found, withExistingState, withState } from "../store/state.ts";
-import { recordTest } from "../transcripts/forgotten.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import { sessionCleaner } from "../transcripts/transcript.ts";
-import { conversationTree } from "../transcripts/tree.ts";
+import { readKept } from "../transcripts/tree.ts";
 import type { Ledger, LedgerRecord, Observation, ObservedRecord } from "./observations.ts";
 
 /** The type of the entries that hold a ledger's records in a session whose host keeps entries of extensions. */
@@ -122,7 +119,7 @@ export function readLedger(
     parseLedgerRecord(redacted(rules.hasPatterns ? scrub(value, rules.hasText).value : value));
   const { records, skipped } = readLedgerFile(ledgerFile(paths, session.id), parse);
   const own = relocateLedger(
-    readKept(session, { rules, at: leafId }).flatMap((data) => parse(data) ?? []),
+    readKept(session, LEDGER_ENTRY_TYPE, { rules, leafId }).flatMap((data) => parse(data) ?? []),
     entries,
   );
   const reach = Math.max(0, ...own.map((record) => (record.kind === "observed" ? record.coversTo : 0)));
@@ -133,25 +130,6 @@ export function readLedger(
       (restart !== -1 && at >= restart) || record.kind !== "observed" || record.coversTo > reach,
   );
   return { ledger: [...own, ...further], skipped };
-}
-
-/** Returns what the entries of ours hold that are on the branch of a row, in its order. */
-function readKept(
-  { file, agent }: Pick<Session, "file" | "agent">,
-  { rules, at }: { rules: Rules; at: string | undefined },
-): unknown[] {
-  const format = findFormat(agent);
-  if (!format.kept) return [];
-  const found: { id: string; data: unknown }[] = [];
-  const tree = conversationTree(format);
-  const isForgotten = recordTest(agent, format, rules);
-  for (const record of recordsIn(file)) {
-    const id = tree.add(record);
-    const data = isForgotten(record) ? undefined : format.kept(record, LEDGER_ENTRY_TYPE);
-    if (id !== undefined && data !== undefined) found.push({ id, data });
-  }
-  const isLive = tree.liveFrom(at);
-  return found.filter(({ id }) => isLive(id)).map(({ data }) => data);
 }
 
 function endsTorn(descriptor: number): boolean {

@@ -7,7 +7,6 @@ import { decisionsIn, rulesIn } from "../account/decided.ts";
 import { errorLines } from "../base/error-lines.ts";
 import { folderName, listed, truncate } from "../base/text.ts";
 import type { Done, Row, Said } from "../hosts/session.ts";
-import { isChange } from "../hosts/tool-call.ts";
 import {
   isAnswer,
   isCorrection,
@@ -20,6 +19,7 @@ import {
 import { commandKey } from "../transcripts/command-lines.ts";
 import { exchangesIn } from "../transcripts/exchanges.ts";
 import { findCommits, judgeCommand } from "../transcripts/outcome.ts";
+import { isChange } from "../transcripts/rows.ts";
 import {
   ASKED,
   asLine,

@@ -3,7 +3,6 @@
 import { describeError, hasCode, SessionMemoryError } from "../base/errors.ts";
 import { withLock } from "../base/locks.ts";
 import type { ObserveSettings, PathsWithRules, Settings } from "../config/config.ts";
-import { statUnpacked } from "../hosts/packed.ts";
 import type { Entry, Session } from "../hosts/session.ts";
 import { standingSentences } from "../language/standing.ts";
 import type { CompleteJson } from "../model/answers.ts";
@@ -11,6 +10,7 @@ import { type Notes, noteTaker } from "../model/configured-model.ts";
 import { currentExclusion } from "../sessions/gate.ts";
 import { isStillVisible, visibleSessionAt } from "../sessions/sessions.ts";
 import type { Store } from "../store/store.ts";
+import { statUnpacked } from "../transcripts/files.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import { readActiveBranch } from "../transcripts/tree.ts";
 import {

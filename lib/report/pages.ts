@@ -3,15 +3,15 @@
 import { plainText } from "../base/output.ts";
 import { counted, oneLine, pathWithin, repeats } from "../base/text.ts";
 import { formatLocal, formatMinute } from "../base/time.ts";
-import { hasPromptsAlone } from "../hosts/blocks.ts";
-import { hostName } from "../hosts/hosts.ts";
 import type { Done, Row, Said, Session } from "../hosts/session.ts";
-import { isChange } from "../hosts/tool-call.ts";
 import { outline } from "../naming/outline.ts";
 import { isOpen, MARKS, type Memory } from "../observe/observations.ts";
 import { holds, type StandingRule } from "../observe/standing-rules.ts";
+import { hostName } from "../sessions/hosts.ts";
 import type { SessionMeta } from "../sessions/meta.ts";
+import { hasPromptsAlone } from "../transcripts/files.ts";
 import { callText, cutInside, describeInside, outcomeWord } from "../transcripts/log.ts";
+import { isChange } from "../transcripts/rows.ts";
 import { type Rules, shownText } from "../transcripts/rules.ts";
 import { type Tally, tally } from "../transcripts/tally.ts";
 import { escapeHtml, type Html, htmlPage, pageLink } from "./html.ts";

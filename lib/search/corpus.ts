@@ -1,9 +1,9 @@
 /** Reads what search needs to know about the index as a whole: its size, its words, its sessions, the time it covers. */
 
-import { statUnpacked } from "../hosts/packed.ts";
 import { type IndexedSession, SESSION_COLUMNS, toIndexedSession } from "../index/index-state.ts";
 import type { SqlDatabase } from "../store/sqlite.ts";
 import { IS_OWN, type Store } from "../store/store.ts";
+import { statUnpacked } from "../transcripts/files.ts";
 
 /** The sessions that a search looks into, as far as its words are weighed by them. */
 export interface Corpus {

@@ -3,11 +3,10 @@
 import { plainText } from "../base/output.ts";
 import { projectName, truncate } from "../base/text.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
-import { leftOf } from "../hosts/blocks.ts";
-import { placeOnDisk } from "../hosts/packed.ts";
 import type { LineSpan } from "../hosts/session.ts";
 import type { IndexedSession } from "../index/index-state.ts";
 import { sharedBy } from "../sessions/pulled.ts";
+import { leftOf, placeOnDisk } from "../transcripts/files.ts";
 import { isSourceGone } from "./corpus.ts";
 import { rowParts, type ShownRow } from "./rows.ts";
 

@@ -5,11 +5,11 @@ import { oneLine } from "../base/text.ts";
 import { formatMinute } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
 import type { Done, LineSpan, Outcome, Said, Speaker } from "../hosts/session.ts";
-import { isOfFiles } from "../hosts/tool-call.ts";
 import { joinContent } from "../index/chunk-text.ts";
 import { type IndexedSession, rewoundLines } from "../index/index-state.ts";
 import { joinParts, type Stored } from "../index/stored-rows.ts";
 import type { Store } from "../store/store.ts";
+import { isOfFiles } from "../transcripts/rows.ts";
 import { type IndexedChunk, readChunksAfter, readExchangesBeside, saidIn } from "./candidates.ts";
 
 /** Something said or done, as it is printed. */

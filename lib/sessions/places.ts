@@ -17,6 +17,8 @@ import { beginFolder, copiesFolder, TABLE, UUID_NAME } from "../hosts/table.ts";
 import { formerTops, projectDirectories } from "./project.ts";
 import { voluteSessions } from "./volute.ts";
 
+export { statStored } from "../hosts/names.ts";
+
 /** A file that is a transcript by its place and name; what these do not say, the content says. */
 export interface TranscriptFile
   extends Pick<Session, "file">,

@@ -6,9 +6,8 @@
 import { type JsonRecord, recordOf } from "../base/json.ts";
 import { oneLine, shortHash } from "../base/text.ts";
 import type { Outcome, Row } from "../hosts/session.ts";
-import { AGENTS } from "../hosts/table.ts";
-import { CALL_KINDS } from "../hosts/tool-call.ts";
-import { isBefore } from "../index/stored-rows.ts";
+import { AGENTS } from "../sessions/hosts.ts";
+import { CALL_KINDS, isBefore } from "../transcripts/rows.ts";
 import { ownRules, type Rules } from "../transcripts/rules.ts";
 import type { HubRow } from "./hub.ts";
 import type { SharedSession } from "./hub-list.ts";

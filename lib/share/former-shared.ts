@@ -3,6 +3,7 @@
  * for the version that wrote it; the next pull reads all anew.
  */
 
+import { pulledCopy } from "../archive/pulled-copy.ts";
 import { hasContent, whyUnwritable } from "../base/files.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import type { Row } from "../hosts/session.ts";
@@ -16,7 +17,6 @@ import { attachPaid } from "../store/paid.ts";
 import { openDatabase, type SqlDatabase, type SqlRow, textOf } from "../store/sqlite.ts";
 import { withExistingState } from "../store/state.ts";
 import { readFact } from "../store/store.ts";
-import { pulledCopy } from "./pulled-copy.ts";
 import { readShareFact, writeShareFact } from "./share-state.ts";
 
 /** The version whose file has the words of sessions in the tables of an index. */
@@ -89,7 +89,7 @@ function writeHeld(
   });
   for (const { rows, ...exchange } of readExchanges(db, Number(row.number))) {
     const said = rows.map(({ id: _, session: __, ...said }) => said as Row);
-    copy.put({ ...exchange, rows: withoutTexts(said, hasText), hash: "" });
+    copy.put({ ...exchange, rows: withoutTexts(said, hasText) });
   }
   copy.end({ seq: Number(row.held_seq) });
 }

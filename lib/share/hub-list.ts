@@ -7,9 +7,6 @@ import { remove, statPath } from "../base/files.ts";
 import { numberOf } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
 import type { Paths, PathsWithRules, Settings } from "../config/config.ts";
-import { readNote } from "../hosts/blocks.ts";
-import { removeStored } from "../hosts/names.ts";
-import { statUnpacked } from "../hosts/packed.ts";
 import { markErase } from "../index/forget-rows.ts";
 import { unreadPulled } from "../index/freshness.ts";
 import { indexInTurn } from "../index/indexing.ts";
@@ -20,6 +17,7 @@ import { besideCopy, pulledFiles, pulledSessions } from "../sessions/pulled.ts";
 import type { SqlDatabase } from "../store/sqlite.ts";
 import { withExistingState } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
+import { readNote, removeStored, statUnpacked } from "../transcripts/files.ts";
 import { redactionVersion } from "../transcripts/rules.ts";
 import { readShareFact, type Sharing, writeShareFact } from "./share-state.ts";
 

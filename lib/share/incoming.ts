@@ -3,9 +3,10 @@
  * config.json excludes is left out. The copies are indexed as any transcript is.
  */
 
-import { statUnpacked } from "../hosts/packed.ts";
+import { type CopyWriter, pulledCopy } from "../archive/pulled-copy.ts";
 import { withoutTexts } from "../index/derive.ts";
 import { archivePlace } from "../sessions/places.ts";
+import { statUnpacked } from "../transcripts/files.ts";
 import { toDescription, toExchange } from "./checked.ts";
 import { batchesBy } from "./hub.ts";
 import {
@@ -19,7 +20,6 @@ import {
   WEIGHT_BYTES,
 } from "./hub-list.ts";
 import { DESCRIBE_SESSIONS, DESCRIBED, readRows } from "./hub-pages.ts";
-import { type CopyWriter, pulledCopy } from "./pulled-copy.ts";
 
 interface Fetch extends Pull {
   /** The room left in each owner's share beside what is counted. */

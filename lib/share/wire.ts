@@ -3,15 +3,10 @@
  * derive chunks from exchanges by the same function.
  */
 
-import type { Row } from "../hosts/session.ts";
-import type { StoredExchange } from "../index/stored-rows.ts";
+import type { PulledExchange } from "../archive/pulled-copy.ts";
 
 /** An exchange as it is sent, and as the hub's table holds it. */
-export interface SharedExchange extends Pick<StoredExchange, "line" | "nth"> {
-  /** In order, cut and redacted as the sender's index has them. */
-  rows: readonly Row[];
-  /** For each of its chunks the topics that a model gave it, or null; left out where none did. */
-  topics?: readonly (readonly string[] | null)[] | undefined;
+export interface SharedExchange extends PulledExchange {
   /** The hash of all that, in hex. */
   hash: string;
 }

@@ -11,8 +11,9 @@ import { escapePattern, takeEnd, takeStart } from "../base/text.ts";
 import type { Head, RawEntry, Results } from "../hosts/format.ts";
 import { HOSTS } from "../hosts/hosts.ts";
 import type { Done, Entry, Row, Said, ToolCall } from "../hosts/session.ts";
-import { isChange, onlyChanges, type RawCall } from "../hosts/tool-call.ts";
+import type { RawCall } from "../hosts/tool-call.ts";
 import { commitLines, readOutcome } from "./outcome.ts";
+import { isChange, onlyChanges } from "./rows.ts";
 
 /** Sessions have thousands of calls; a result follows its call closely. */
 const CALLS_HELD = 512;

@@ -23,6 +23,8 @@ import { statUnpacked } from "../hosts/packed.ts";
 import type { Agent } from "../hosts/session.ts";
 import { AGENTS } from "../hosts/table.ts";
 
+export type { Head };
+
 /** Most sessions say all within their first rows. */
 const FIRST_BYTES = 16 * 1024;
 /** Read behind the first line, which alone may be longer, where what matters most is known. */

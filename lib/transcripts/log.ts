@@ -5,7 +5,7 @@ import { counted, oneLine, withoutMiddle } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
 import type { CallKind, Done, LineRange, Row, Said } from "../hosts/session.ts";
-import { countChanges, isChange } from "../hosts/tool-call.ts";
+import { countChanges, isChange } from "./rows.ts";
 
 /** The choice of rows. */
 export interface RowFilter {

@@ -5,7 +5,7 @@
 
 import { outputLines } from "../base/error-lines.ts";
 import type { Done, Entry, Outcome } from "../hosts/session.ts";
-import { commitMessage, namesCommit } from "../hosts/tool-call.ts";
+import { commitMessage, namesCommit } from "./rows.ts";
 
 /** `ran`: how it ended is not known. `stopped`: it was turned down before it began, or broken off. */
 type Verdict = "passed" | "failed" | "ran" | "stopped";

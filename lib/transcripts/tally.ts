@@ -1,8 +1,8 @@
 /** Counts what was said and done in rows, for digests, outlines, pages and searches alike. */
 
 import type { Done, Row, Said } from "../hosts/session.ts";
-import { isChange } from "../hosts/tool-call.ts";
 import { wasStopped } from "./outcome.ts";
+import { isChange } from "./rows.ts";
 
 /** The words and deeds of some rows. */
 export interface Tally {

@@ -35,6 +35,8 @@ export interface ReadProgress extends Cursor {
   skipped: number;
 }
 
+export type { RawEntry };
+
 export interface ReadOptions {
   /** Redaction and exclusion. */
   rules: Rules;

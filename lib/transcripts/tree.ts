@@ -4,10 +4,11 @@
  */
 
 import type { JsonRecord } from "../base/json.ts";
-import type { Format, TreeNode } from "../hosts/format.ts";
-import { formatOf } from "../hosts/hosts.ts";
-import { parsedLines, withFile } from "../hosts/lines.ts";
-import type { Entry, LineSpan } from "../hosts/session.ts";
+import type { Format, Head, TreeNode } from "../hosts/format.ts";
+import { findFormat, formatOf } from "../hosts/hosts.ts";
+import { parsedLines, recordsIn, withFile } from "../hosts/lines.ts";
+import type { Entry, LineSpan, Session } from "../hosts/session.ts";
+import { recordTest } from "./forgotten.ts";
 import { readHead } from "./head.ts";
 import { type ReadOptions, readEntries } from "./transcript.ts";
 
@@ -32,6 +33,26 @@ export function readActiveBranch(file: string, { leafId, parentId, ...options }:
   const entries = [...readEntries(file, { ...options, head, onRecord: tree.add, unterminated: "accept" })];
   const isLive = tree.liveFrom(leafId);
   return entries.filter(({ id }) => id === undefined || isLive(id));
+}
+
+/** Returns what entries of ours, of a type, hold that are on the active branch, in its order. */
+export function readKept(
+  { file, agent }: Pick<Session, "file" | "agent">,
+  type: string,
+  { rules, leafId }: Pick<BranchOptions, "rules" | "leafId">,
+): unknown[] {
+  const format = findFormat(agent);
+  if (!format.kept) return [];
+  const found: { id: string; data: unknown }[] = [];
+  const tree = conversationTree(format);
+  const isForgotten = recordTest(agent, format, rules);
+  for (const record of recordsIn(file)) {
+    const id = tree.add(record);
+    const data = isForgotten(record) ? undefined : format.kept(record, type);
+    if (id !== undefined && data !== undefined) found.push({ id, data });
+  }
+  const isLive = tree.liveFrom(leafId);
+  return found.filter(({ id }) => isLive(id)).map(({ data }) => data);
 }
 
 /** Returns the lines of a transcript that were taken back, in order, joined where they follow each other. Reads the whole file. */
@@ -65,7 +86,7 @@ export function readRewound(file: string): LineSpan[] {
 }
 
 /** Collects the rows of a conversation, and says which are live. */
-export function conversationTree({ tree }: Format) {
+function conversationTree({ tree }: Format) {
   const nodes = new Map<string, TreeNode>();
   const takenBack = new Set<string>();
   let leaf: string | undefined;
@@ -125,7 +146,8 @@ function abandoned(nodes: ReadonlyMap<string, TreeNode>, path: ReadonlySet<strin
  * Returns a function that takes each record, in file order, and says whether the conversation may have gone on from a row that
  * was not its last.
  */
-export function branchWatch({ tree }: Format): (record: JsonRecord) => boolean {
+export function branchWatch(head: Head): (record: JsonRecord) => boolean {
+  const { tree } = formatOf(head);
   let last: string | undefined;
   return (record) => {
     const node = tree?.node(record);

@@ -10,12 +10,19 @@ import { appendBlocks, type BlockWriter, writeBlocks } from "../hosts/blocks.ts"
 import { linesForward, parseLine, withFile } from "../hosts/lines.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import { placeOf, rowRecord } from "../hosts/plain-row.ts";
-import type { Session } from "../hosts/session.ts";
-import { isBefore } from "../index/stored-rows.ts";
+import type { Row, Session } from "../hosts/session.ts";
 import { besideCopy } from "../sessions/pulled.ts";
-import type { SharedExchange } from "./wire.ts";
+import { isBefore } from "../transcripts/rows.ts";
 
-type Place = Pick<SharedExchange, "line" | "nth">;
+/** An exchange as it is pulled. */
+export interface PulledExchange extends Place {
+  /** In order, cut and redacted as the sender's index has them. */
+  rows: readonly Row[];
+  /** For each of its chunks the topics that a model gave it, or null; left out where none did. */
+  topics?: readonly (readonly string[] | null)[] | undefined;
+}
+
+type Place = Pick<Row, "line" | "nth">;
 
 interface RowLine {
   text: string;
@@ -44,7 +51,7 @@ interface CopyChange {
 
 export interface CopyWriter {
   /** Adds an exchange, or puts it in place of the one that was there; one without rows is gone. */
-  put(exchange: SharedExchange): void;
+  put(exchange: PulledExchange): void;
   /** Completes the copy; a new one without a row is not written. */
   end(note: JsonRecord): CopyChange;
   /** Leaves the copy as it was, unless it is complete. */
@@ -156,7 +163,7 @@ function merger(file: string, about: JsonRecord, { kept, lines, head }: Beginnin
     while (held[0] && (!place || isBefore(held[0].place, place))) add(held.shift() as Held);
   };
   return {
-    put({ line, nth, rows, topics = [] }: SharedExchange) {
+    put({ line, nth, rows, topics = [] }: PulledExchange) {
       const place = { line, nth };
       takeBefore(place);
       if (held[0] && !isBefore(place, held[0].place)) held.shift();
