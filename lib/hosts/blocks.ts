@@ -119,17 +119,14 @@ function keepBlocks(
   bytes: number,
   { add, write }: { add: (block: Uint8Array, bytes: number) => void; write: BlockWriter["write"] },
 ): void {
-  const source = openToRead(file + BLOCKED);
-  try {
+  withPacked(file, (source) => {
     let left = Math.min(bytes, sizeInBlocks(source, file));
     for (const block of blocksWithin(source, file, left)) {
       if (block.bytes <= left) add(readPacked(source, block), block.bytes);
       else write(unpackBlock(source, block, file).subarray(0, left));
       left -= block.bytes;
     }
-  } finally {
-    closeSync(source);
-  }
+  });
 }
 
 /** Reads a block as it is packed. */
@@ -167,18 +164,26 @@ function put(descriptor: number, bytes: Uint8Array, at: number): void {
 
 function packBlock(content: Uint8Array, long: JsonRecord | undefined): Buffer {
   const packed: Buffer = process.getBuiltinModule("node:zlib").gzipSync(content);
-  const values = long ? Buffer.from(JSON.stringify(long)) : undefined;
-  const more = values ? Buffer.concat([VALUES_NAME, Buffer.alloc(2), values]) : Buffer.alloc(0);
-  if (values) more.writeUInt16LE(values.length, VALUES_NAME.length);
-  const header = Buffer.alloc(BLOCK_HEADER);
-  packed.copy(header, 0, 0, MEMBER);
-  header.writeUInt8(EXTRA_FLAG, 3);
-  header.writeUInt16LE(FIELD + 8 + more.length, MEMBER);
-  FIELD_NAME.copy(header, MEMBER + 2);
-  header.writeUInt16LE(8, MEMBER + 4);
-  header.writeUInt32LE(packed.length - MEMBER + BLOCK_HEADER + more.length, MEMBER + 2 + FIELD);
-  header.writeUInt32LE(content.length, MEMBER + 2 + FIELD + 4);
-  return Buffer.concat([header, more, packed.subarray(MEMBER)]);
+  const body = packed.subarray(MEMBER);
+  const more = long ? field(VALUES_NAME, Buffer.from(JSON.stringify(long))) : Buffer.alloc(0);
+  const lengths = Buffer.alloc(8);
+  lengths.writeUInt32LE(BLOCK_HEADER + more.length + body.length);
+  lengths.writeUInt32LE(content.length, 4);
+  return member(Buffer.concat([field(FIELD_NAME, lengths), more]), body);
+}
+
+/** Returns a gzip member with fields in its header, before its content, checksum and length. */
+function member(fields: Buffer, body: Uint8Array): Buffer {
+  const header = [0x1f, 0x8b, 8, EXTRA_FLAG, 0, 0, 0, 0, 0, 255];
+  return Buffer.concat([Buffer.from(header), lengthOf(fields), fields, body]);
+}
+
+function field(name: Buffer, value: Buffer): Buffer {
+  return Buffer.concat([name, lengthOf(value), value]);
+}
+
+function lengthOf(bytes: Buffer): Buffer {
+  return Buffer.from([bytes.length & 0xff, bytes.length >> 8]);
 }
 
 /** Parts a note into what its header has room for, and the rest. */
@@ -191,16 +196,12 @@ function byLength(note: JsonRecord): { short: JsonRecord; long: JsonRecord | und
 }
 
 function firstMember(size: number, note: JsonRecord): Buffer {
-  const header = Buffer.alloc(NOTE_AT + NOTE_BYTES, " ");
-  Buffer.from([0x1f, 0x8b, 8, EXTRA_FLAG, 0, 0, 0, 0, 0, 255]).copy(header);
-  header.writeUInt16LE(FIELD + 8 + NOTE_BYTES, MEMBER);
-  FIELD_NAME.copy(header, MEMBER + 2);
-  header.writeUInt16LE(8 + NOTE_BYTES, MEMBER + 4);
-  header.writeBigUInt64LE(BigInt(size), SIZE_AT);
   const text = Buffer.from(JSON.stringify(note));
   if (text.length > NOTE_BYTES) throw new Error(`The note is too long: ${text.length} bytes`);
-  text.copy(header, NOTE_AT);
-  return Buffer.concat([header, EMPTY_TAIL]);
+  const value = Buffer.alloc(8 + NOTE_BYTES, " ");
+  value.writeBigUInt64LE(BigInt(size));
+  text.copy(value, 8);
+  return member(field(FIELD_NAME, value), EMPTY_TAIL);
 }
 
 /** Returns the bytes that a file in blocks says it holds. */
@@ -216,15 +217,20 @@ export function sizeInBlocks(descriptor: number, file: string): number {
   throw unreadable(file, "it is no file of ours");
 }
 
+/** Opens the packed form of a file for `use`. */
+function withPacked<T>(file: string, use: (descriptor: number) => T): T {
+  const descriptor = openToRead(file + BLOCKED);
+  try {
+    return use(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
 /** Returns why a file's packed form cannot be read, as far as its beginning tells. */
 export function whyUnreadable(file: string): SessionMemoryError | undefined {
   try {
-    const descriptor = openToRead(file + BLOCKED);
-    try {
-      sizeInBlocks(descriptor, file);
-    } finally {
-      closeSync(descriptor);
-    }
+    withPacked(file, (descriptor) => sizeInBlocks(descriptor, file));
   } catch (error) {
     if (error instanceof SessionMemoryError) return error;
   }
@@ -233,20 +239,14 @@ export function whyUnreadable(file: string): SessionMemoryError | undefined {
 
 /** Returns the note in the first block of a file's packed form; undefined without one that was written here. */
 export function readNote(file: string): JsonRecord | undefined {
-  let descriptor: number;
   try {
-    descriptor = openToRead(file + BLOCKED);
+    return withPacked(file, (descriptor) => {
+      sizeInBlocks(descriptor, file);
+      const note = ownNote(descriptor);
+      return note && { ...note, ...longValues(descriptor) };
+    });
   } catch {
     return undefined;
-  }
-  try {
-    sizeInBlocks(descriptor, file);
-    const note = ownNote(descriptor);
-    return note && { ...note, ...longValues(descriptor) };
-  } catch {
-    return undefined;
-  } finally {
-    closeSync(descriptor);
   }
 }
 
