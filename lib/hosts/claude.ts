@@ -32,7 +32,7 @@ import {
   typedText,
 } from "./format.ts";
 import { type HostFile, keepContent, moved, PLUGIN, pluginCommands, type Restorer } from "./host.ts";
-import { readFully, recordsIn, withFile } from "./lines.ts";
+import { readBegin, recordsIn } from "./lines.ts";
 import type { ToolCall } from "./session.ts";
 import { patchText } from "./tool-call.ts";
 
@@ -395,7 +395,7 @@ function firstRow(file: string): JsonRecord {
 
 function headHolds(file: string, text: string): boolean {
   try {
-    return withFile(file, (descriptor) => readFully(descriptor, 0, HEAD_BYTES).includes(text));
+    return readBegin(file, HEAD_BYTES).includes(text);
   } catch {
     return false; // gone since it was listed, or not ours to read
   }

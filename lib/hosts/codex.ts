@@ -26,7 +26,7 @@ import {
   toCall,
 } from "./format.ts";
 import { type HostFile, keepContent, moved, PLUGIN, pluginCommands, type Restorer } from "./host.ts";
-import { linesForward, parseLine, readFully, withFile } from "./lines.ts";
+import { linesForward, parseLine, withFile } from "./lines.ts";
 import { PACKED } from "./names.ts";
 import { canUnpack, findPacked, UNPACKING } from "./packed.ts";
 import type { ToolCall } from "./session.ts";
@@ -135,7 +135,8 @@ export const host: HostFile = {
   },
 
   isHeadComplete: ({ id, typedEvents }) => id !== undefined && typedEvents === true,
-  parentOf: parentInCodex,
+  // The meta row begins with ids; what it goes on with may be long.
+  parentIn: /^(?:(?!"cwd":)[^\n])*?"parent_thread_id":"([^"\n]+)"/,
 };
 
 /** Returns whether Codex's copy of the plugin is as ours is now: of an installed package its folder `plugin`, else all of it. */
@@ -267,16 +268,6 @@ function withoutPreamble(text: string): { text: string; exitCode: number; isRunn
     exitCode: Number(code ?? 0),
     isRunning: /^Process running with session ID/m.test(preamble),
   };
-}
-
-/** The meta row begins with ids; what it goes on with may be long. */
-const META_BYTES = 1024;
-
-/** Returns the session that a rollout's session works for, read from the first row's beginning: a listing asks it of every rollout. */
-function parentInCodex(file: string): string | undefined {
-  const begin = withFile(file, (descriptor) => readFully(descriptor, 0, META_BYTES).toString("utf8"));
-  const [ids = ""] = begin.split('"cwd":', 1);
-  return /"type":"session_meta"[^\n]*"parent_thread_id":"([^"\n]+)"/.exec(ids)?.[1];
 }
 
 /** The last bytes in which the end of a call is looked for: calls run side by side, and print much. */

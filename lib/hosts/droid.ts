@@ -11,10 +11,6 @@ import {
   withoutAttached,
 } from "./format.ts";
 import type { HostFile } from "./host.ts";
-import { recordsIn } from "./lines.ts";
-
-/** The first row only names the session: a listing asks it of every transcript. */
-const FIRST_ROW_BYTES = 1024;
 
 export const host: HostFile = {
   name: "Factory Droid",
@@ -39,10 +35,7 @@ export const host: HostFile = {
     return [...deedEntries(content).map(bareResult), said];
   },
 
-  parentOf(file) {
-    const [first] = recordsIn(file, FIRST_ROW_BYTES);
-    return stringOf(first?.callingSessionId);
-  },
+  parentIn: /^\{"type":"session_start"[^\n]*"callingSessionId":"([^"\n]+)"/,
 
   title: (_, rowsWith) => lastTitle(rowsWith, true),
 

@@ -104,8 +104,8 @@ export interface Format {
   timeKey?: string;
   /** True if no later row adds to a head with a directory and a time. @default once it has an id */
   isHeadComplete?(head: Head): boolean;
-  /** The session that this one works for, where a listing can ask that of every file. */
-  parentOf?(file: string): string | undefined;
+  /** The id of the session that this one works for, in the first 4 KiB: where a place does not tell subagents. */
+  parentIn?: RegExp;
   /** The transcript of the session that this one came from, where its head does not name it. */
   origin?(session: Pick<Session, "id" | "file" | "parentId">, readHead: ReadHead): string | undefined;
   /** A prompt as it was typed, without what hooks said, which its host puts into the prompts that it gives them. */

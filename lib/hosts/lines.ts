@@ -244,6 +244,11 @@ export function readFully(descriptor: number, position: number, length: number):
   return buffer.subarray(0, filled);
 }
 
+/** Returns the first bytes of a transcript as text. */
+export function readBegin(file: string, bytes: number): string {
+  return withFile(file, (descriptor) => readFully(descriptor, 0, bytes).toString("utf8"));
+}
+
 /** A page of most file systems; enough rows that another file begins or ends otherwise. */
 const EDGE_BYTES = 4096;
 

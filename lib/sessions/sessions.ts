@@ -7,6 +7,7 @@ import { compareText, folderName, projectName } from "../base/text.ts";
 import type { Paths, PathsWithRules } from "../config/config.ts";
 import type { Head } from "../hosts/format.ts";
 import { findFormat, findHost, HOSTS } from "../hosts/hosts.ts";
+import { readBegin } from "../hosts/lines.ts";
 import { unpackedName } from "../hosts/names.ts";
 import { isCopyOnDisk, statUnpacked } from "../hosts/packed.ts";
 import type { Agent, Session, SessionIdentity } from "../hosts/session.ts";
@@ -253,10 +254,13 @@ function findParentId(id: string | undefined, head: Head | undefined): string | 
   return head.parentId === id ? undefined : head.parentId;
 }
 
+/** A page: a listing reads it of every transcript of such a host. */
+const BEGIN_BYTES = 4096;
+
 /** Returns the parent of a session whose host keeps subagents among the others, under names like theirs. */
 function readParent({ agent, id, file }: SessionIdentity): string | undefined {
   try {
-    const parentId = findFormat(agent).parentOf?.(file);
+    const parentId = findFormat(agent).parentIn?.exec(readBegin(file, BEGIN_BYTES))?.[1];
     return parentId === id ? undefined : parentId;
   } catch {
     return undefined; // gone since it was listed, or not ours to read
