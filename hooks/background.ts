@@ -45,8 +45,13 @@ const TEXT = { type: "string", default: "" } as const;
 const OFF = { type: "boolean", default: false } as const;
 /** The job that the host asks for. */
 const FLAGS = {
-  ...{ session: TEXT, file: TEXT, cwd: TEXT, source: { ...TEXT, default: "claude" } },
-  ...{ "index-only": OFF, begin: OFF, end: OFF },
+  session: TEXT,
+  file: TEXT,
+  cwd: TEXT,
+  source: { ...TEXT, default: "claude" },
+  "index-only": OFF,
+  begin: OFF,
+  end: OFF,
   /** The command that ended the session, where it is to be saved. */
   save: TEXT,
 };

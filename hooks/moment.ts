@@ -26,7 +26,11 @@ await runHook("moment", async ({ env, input, paths }) => {
   const known = asked === "start" && statStored(session.file) ? "resume" : asked;
   const called = { command: stringOf(command) ?? "", output: stringOf(output) ?? "" };
   const answer = await answerMoment(known, {
-    ...{ host, session, env, isTold: isTold === true, text: text ?? "" },
+    host,
+    session,
+    env,
+    isTold: isTold === true,
+    text: text ?? "",
     failure: { sessionId: id, viewer: id, cwd, ...called },
     ...requireSettings(paths, { env, transcript: undefined }),
   });

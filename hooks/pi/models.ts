@@ -108,7 +108,8 @@ async function hostSender(
     const tokens = { input, output: maxTokens };
     const reservation = await spend.reserve({ kind: "chat", feature, model: id, baseUrl, tokens });
     const reply = await makeCall(reservation, {
-      ...{ timeoutMs: limits.timeoutMs, signal },
+      timeoutMs: limits.timeoutMs,
+      signal,
       make: (within) => askPi(redact(messages), { model, context, maxTokens, signal: within }),
       isRefused: (error) => REFUSED.test(describeError(error)),
       toError: (error, over) => answerError(model, over?.reason ?? redact(describeError(error))),

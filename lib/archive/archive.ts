@@ -395,7 +395,10 @@ function listCopies(paths: PathsWithRules): Omit<Copy, "isThere">[] {
   const isIdle = (file: string) =>
     told.has(file) ? told.get(file)?.from === undefined : file.startsWith(paths.archive);
   return firstOfEach(archivedTranscripts(paths)).map(({ file, agent, id }) => ({
-    ...{ file, agent, id, isIdle: isIdle(file) },
+    file,
+    agent,
+    id,
+    isIdle: isIdle(file),
     bytes: [file, ...listOutputs(file)].reduce((sum, each) => sum + bytesOf(each), 0),
   }));
 }
@@ -442,8 +445,12 @@ export function describeArchive(paths: PathsWithRules): ArchiveState {
   const alone = copies.filter(({ isThere }) => !isThere);
   const sum = (some: readonly Copy[]) => some.reduce((total, { bytes }) => total + bytes, 0);
   return {
-    ...{ copies: copies.length, bytes: sum(copies), alone: alone.length, aloneBytes: sum(alone) },
-    ...{ others: all.length - copies.length, otherBytes: sum(all) - sum(copies) },
+    copies: copies.length,
+    bytes: sum(copies),
+    alone: alone.length,
+    aloneBytes: sum(alone),
+    others: all.length - copies.length,
+    otherBytes: sum(all) - sum(copies),
   };
 }
 
@@ -553,7 +560,10 @@ async function forgetIn(forgetting: Forgetting, { paths, dryRun }: ForgetIn): Pr
 /** Returns rules that exclude what holds a text, too. */
 function withText(rules: Rules, hasText: (text: string) => boolean): Rules {
   const texts = ({ text, patch = "", tool }: Parameters<Rules["hasEntry"]>[0]) => [
-    ...[text, patch, tool?.target ?? "", tool?.input ?? ""],
+    text,
+    patch,
+    tool?.target ?? "",
+    tool?.input ?? "",
     ...(tool?.paths ?? []),
   ];
   return {

@@ -23,14 +23,29 @@ import { secretsIn } from "../transcripts/transcript.ts";
 
 /** Rows in which hosts repeat what others hold: states of a message while it is written, requests, files as they were. */
 const REPEATING = new Set([
-  ...["progress", "api-request-blob", "file-history-snapshot"],
-  ...["turn.prompt", "agent.message.appended"],
+  "progress",
+  "api-request-blob",
+  "file-history-snapshot",
+  "turn.prompt",
+  "agent.message.appended",
 ]);
 /** The rest of a row without its words: its place in the conversation. */
 const PLACE_KEYS = new Set([
-  ...["type", "uuid", "parentUuid", "logicalParentUuid", "id", "parentId", "timestamp", "sessionId"],
-  ...["isSidechain", "agentId", "targetId", "leafUuid"],
-  ...["host", "session", "parent"], // of our plain form
+  "type",
+  "uuid",
+  "parentUuid",
+  "logicalParentUuid",
+  "id",
+  "parentId",
+  "timestamp",
+  "sessionId",
+  "isSidechain",
+  "agentId",
+  "targetId",
+  "leafUuid",
+  "host",
+  "session",
+  "parent", // of our plain form
 ]);
 /** A model's thoughts: their signature is the host's, and no redacted text would fit it. */
 const THOUGHTS = new Set(["thinking", "redacted_thinking", "reasoning"]);

@@ -118,10 +118,17 @@ function newsOf(
   if (!head || last === undefined) return undefined;
   const { cwd, startedAt, isHeadless, remote: project } = head;
   return {
-    ...{ agent, id: head.id ?? id, parentId: parentId ?? head.parentId },
-    ...{ file, cwd, project, startedAt, isHeadless },
+    agent,
+    id: head.id ?? id,
+    parentId: parentId ?? head.parentId,
+    file,
+    cwd,
+    project,
+    startedAt,
+    isHeadless,
     ...(owner !== undefined && { owner, machine, name: stringOf(recordOf(readJson(besideCopy(file))).name) }),
-    ...{ updatedAt: last, rows: rows.slice(-MAX.rows) },
+    updatedAt: last,
+    rows: rows.slice(-MAX.rows),
   };
 }
 
@@ -132,7 +139,15 @@ function slim(row: Row): Row {
     return { line, nth, at, who: row.who, typed: row.typed, text: row.text.slice(0, TEXT_MAX) };
   const { who, tool, kind, paths, outcome, resultLine } = row;
   return {
-    ...{ line, nth, at, who, tool, kind, paths, outcome, resultLine },
+    line,
+    nth,
+    at,
+    who,
+    tool,
+    kind,
+    paths,
+    outcome,
+    resultLine,
     target: "",
     input: "",
     result: "",

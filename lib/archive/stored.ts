@@ -69,7 +69,10 @@ export function copyStored(sources: readonly Source[], options: Copying): void {
   if (changed.length === 0) return;
   const writer = copyWriter(paths);
   const run: Run = {
-    ...{ ...options, rules, writer, told: toldCopies(paths) },
+    ...options,
+    rules,
+    writer,
+    told: toldCopies(paths),
     version: rulesVersion({ redact: paths.rules.redact, exclude: rules.exclude }),
   };
   const states = new Map<number, string>();
@@ -184,8 +187,12 @@ function copySession(store: OpenStore, session: StoredSession, copying: CopyingO
   const last = stringOf(note?.last);
   const isKnown = note?.from === from && last !== undefined && !isAnew;
   const reading = readCleaned(store, session, {
-    ...{ source, rules, after: isKnown ? last : undefined, isKnown },
-    ...{ hasSecrets: note?.secrets === true, title: isKnown ? numberOf(note?.title) : undefined },
+    source,
+    rules,
+    after: isKnown ? last : undefined,
+    isKnown,
+    hasSecrets: note?.secrets === true,
+    title: isKnown ? numberOf(note?.title) : undefined,
   });
   const place = shownText(file, rules) === file ? file : undefined;
   const isShort = Buffer.byteLength(reading.last ?? "") <= LAST_MAX;
@@ -253,7 +260,11 @@ function headLine(
   { isLater }: { isLater: boolean },
 ): JsonRecord {
   return {
-    ...{ host: agent, session: id, parent, cwd, title },
+    host: agent,
+    session: id,
+    parent,
+    cwd,
+    title,
     timestamp: isoTime(isLater ? changed : started),
   };
 }

@@ -124,8 +124,13 @@ function readTyped(id: string, typed: Typed | undefined, after: string | undefin
   const isAnew = from > prompts.length;
   const uuid = (n: number) => (n < 0 ? null : `${id}-${n}`);
   const rows = prompts.map(({ text, at }, n) => ({
-    ...{ type: "user", sessionId: id, uuid: uuid(n), parentUuid: uuid(n - 1) },
-    ...{ timestamp: isoTime(at), cwd, message: { role: "user", content: text } },
+    type: "user",
+    sessionId: id,
+    uuid: uuid(n),
+    parentUuid: uuid(n - 1),
+    timestamp: isoTime(at),
+    cwd,
+    message: { role: "user", content: text },
   }));
   return { lines: isAnew ? rows : rows.slice(from), last: `${prompts.length}`, isWhole: true, isAnew };
 }

@@ -127,7 +127,10 @@ function toBlocks(block: JsonRecord, read: (text: string) => string): JsonRecord
   if (type === "tool_result") return toResults(block);
   if (type !== "tool_use") return [];
   const call = (key: unknown, given: unknown, action?: CallKind) => ({
-    ...{ type, id: key, name, input: given },
+    type,
+    id: key,
+    name,
+    input: given,
     ...(action && { action }),
   });
   const { path, old_text, new_text } = recordOf(input);

@@ -116,7 +116,10 @@ export const host: HostFile = {
     const isTyped = type === "event_msg" && typedEvent(payload) !== undefined;
     if (type !== "session_meta") return { cwd, typedEvents: isTyped || undefined };
     return {
-      ...{ cwd, id, forkedFrom: forked_from_id, remote: recordOf(git).repository_url },
+      cwd,
+      id,
+      forkedFrom: forked_from_id,
+      remote: recordOf(git).repository_url,
       isHeadless: PROGRAMS.test(JSON.stringify(source) ?? ""),
       // Forks repeat the meta row of the session that they are of.
       parentId: head.id === undefined ? parent_thread_id : undefined,

@@ -35,24 +35,25 @@ const SESSIONS = `
 
 const tables = databaseStore({
   tables: [
-    ...["session_windows", "session_nodes", "transcript_events", "session_transcript_active_events"],
-    ...["session_transcript_archives", "session_transcript_cold_archives"],
+    "session_windows",
+    "session_nodes",
+    "transcript_events",
+    "session_transcript_active_events",
+    "session_transcript_archives",
+    "session_transcript_cold_archives",
   ],
 
   sessions(db) {
-    return db
-      .prepare(SESSIONS)
-      .all()
-      .map((row) => ({
-        id: String(row.id),
-        parent: stringOf(row.parent),
-        get cwd() {
-          return stringOf(row.cwd) ?? stringOf(archivedEvents(db, String(row.id))[0]?.cwd) ?? "";
-        },
-        title: String(row.title),
-        started: Number(row.started),
-        changed: Number(row.changed),
-      }));
+    return db.all(SESSIONS).map((row) => ({
+      id: String(row.id),
+      parent: stringOf(row.parent),
+      get cwd() {
+        return stringOf(row.cwd) ?? stringOf(archivedEvents(db, String(row.id))[0]?.cwd) ?? "";
+      },
+      title: String(row.title),
+      started: Number(row.started),
+      changed: Number(row.changed),
+    }));
   },
 
   read(db, session, after) {
@@ -130,7 +131,7 @@ const ZSTD_MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 
 /** Reads the events of a session's newest archive; none when it has none. */
 function archivedEvents(db: SqlDatabase, id: string): JsonRecord[] {
-  const { encoding, archive_blob, archive_name } = db.prepare(ARCHIVES).get({ id }) ?? {};
+  const { encoding, archive_blob, archive_name } = db.get(ARCHIVES, { id }) ?? {};
   if (encoding === "file") throw new Error(`its archive is a file that is not read: ${archive_name}`);
   if (!(archive_blob instanceof Uint8Array)) return [];
   const bytes = Buffer.from(archive_blob.buffer, archive_blob.byteOffset, archive_blob.length);

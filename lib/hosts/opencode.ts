@@ -14,35 +14,30 @@ const tables = databaseStore({
   sessions(db) {
     const query = `SELECT id, parent_id, directory, title, time_created, time_updated FROM session
       ORDER BY time_updated DESC LIMIT ${ROWS_MAX}`;
-    return db
-      .prepare(query)
-      .all()
-      .map((row) => ({
-        id: String(row.id),
-        parent: row.parent_id === null ? undefined : String(row.parent_id),
-        cwd: String(row.directory),
-        title: String(row.title),
-        started: Number(row.time_created),
-        changed: Number(row.time_updated),
-      }));
+    return db.all(query).map((row) => ({
+      id: String(row.id),
+      parent: row.parent_id === null ? undefined : String(row.parent_id),
+      cwd: String(row.directory),
+      title: String(row.title),
+      started: Number(row.time_created),
+      changed: Number(row.time_updated),
+    }));
   },
 
   /** Reads up to the first message that is still being written: another one after it ends that. */
   read(db, session, after) {
-    const messages = db
-      .prepare(
-        `SELECT id, time_created, data FROM message WHERE session_id = ? AND length(data) <= ${DATA_MAX}
+    const messages = db.all(
+      `SELECT id, time_created, data FROM message WHERE session_id = ? AND length(data) <= ${DATA_MAX}
          ORDER BY time_created, id LIMIT ${ROWS_MAX}`,
-      )
-      .all(session);
+      session,
+    );
     const from = messages.findIndex(({ id }) => id === after) + 1;
     const parts = Map.groupBy(
-      db
-        .prepare(
-          `SELECT message_id, data FROM part WHERE session_id = ? AND length(data) <= ${DATA_MAX}
+      db.all(
+        `SELECT message_id, data FROM part WHERE session_id = ? AND length(data) <= ${DATA_MAX}
            ORDER BY id LIMIT ${ROWS_MAX}`,
-        )
-        .all(session),
+        session,
+      ),
       ({ message_id }) => String(message_id),
     );
     const lines: JsonRecord[] = [];

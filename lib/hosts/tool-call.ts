@@ -17,8 +17,16 @@ const PATH_ARGUMENTS = ["file_path", "filePath", "absolute_path", "path", "noteb
 const SEARCHED = ["pattern", "query", "url"];
 /** The argument that says what a call is about, the most telling name first. */
 const PRIMARY_ARGUMENTS = [
-  ...["command", "cmd", ...PATH_ARGUMENTS, ...SEARCHED],
-  ...["description", "prompt", "subject", "skill", "plan", "input"],
+  "command",
+  "cmd",
+  ...PATH_ARGUMENTS,
+  ...SEARCHED,
+  "description",
+  "prompt",
+  "subject",
+  "skill",
+  "plan",
+  "input",
 ];
 const PATCHES = ["patch", "input", "patchText"];
 const KINDS: [CallKind, RegExp][] = [

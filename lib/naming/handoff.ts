@@ -159,25 +159,39 @@ function makeSections({ rows, account, ledger }: HandedOver, elsewhere: readonly
   const [first, ...asked] = account.asked;
   return [
     {
-      ...{ title: "Asked", label: "asked", most: MOST.asked, rank: 2 },
+      title: "Asked",
+      label: "asked",
+      most: MOST.asked,
+      rank: 2,
       opening: first ? LENGTHS.map((max) => at(first, max)) : [],
       lines: asked.filter((row) => !shown.has(row.line)).map((row) => at(row)),
     },
     {
-      ...{ title: "Decided and forbidden", label: "holds", rank: 1 },
+      title: "Decided and forbidden",
+      label: "holds",
+      rank: 1,
       most: Math.max(MOST.holds, account.forbidden.length),
       lines: [...holds.map(observed), ...settled.map((words) => at({ ...words, text: settledWords(words) }))],
     },
     {
-      ...{ title: "Done", label: "done", most: MOST.done, rank: 0 },
+      title: "Done",
+      label: "done",
+      most: MOST.done,
+      rank: 0,
       lines: doneLines(account).map((each) => line(each, WORK.chars)),
     },
     {
-      ...{ title: "Noted", label: "noted", most: MOST.noted, rank: 3 },
+      title: "Noted",
+      label: "noted",
+      most: MOST.noted,
+      rank: 3,
       lines: noted.filter(isNoted).map(observed),
     },
     {
-      ...{ title: "Open, unless the last exchange settles it", label: "open", most: MOST.open, rank: 1 },
+      title: "Open, unless the last exchange settles it",
+      label: "open",
+      most: MOST.open,
+      rank: 1,
       lines: [
         ...stillOpen(threads, rows).map(observed),
         ...(unanswered && !shown.has(unanswered.line) ? [`${at(unanswered)}, which no answer followed`] : []),

@@ -63,7 +63,8 @@ export async function querySession(
       ...(value.answer === NOT_IN_SESSION ? [] : checked.notes),
       ...(omitted > 0 ? [`${omitted} entries of the session were left out to fit`] : []),
     ],
-    ...{ usd, tokens },
+    usd,
+    tokens,
   };
 }
 

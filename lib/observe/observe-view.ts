@@ -52,7 +52,9 @@ export function observationStatus(
       uncoveredTokens: rawTokens(pending),
     },
     observations: {
-      ...{ red: count("red"), yellow: count("yellow"), green: count("green") },
+      red: count("red"),
+      yellow: count("yellow"),
+      green: count("green"),
       open: openThreads(memory).length,
       done: memory.observations.filter(({ text }) => text.startsWith(DONE)).length,
       tokens: observationTokens(memory.observations),

@@ -266,7 +266,18 @@ function insertMark(db: Store, mark: StandingMark): void {
   const { agent, sessionId, id, line, at, project, cwd, file, words, by, kind, names } = mark;
   db.run(
     "INSERT OR REPLACE INTO standing_marks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    ...[agent, sessionId, id, line, at, project, cwd, file, words, by, kind, names],
+    agent,
+    sessionId,
+    id,
+    line,
+    at,
+    project,
+    cwd,
+    file,
+    words,
+    by,
+    kind,
+    names,
   );
 }
 

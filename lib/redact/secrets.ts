@@ -179,8 +179,17 @@ export function leavesKeyOpen(text: string): boolean | undefined {
 const ESCAPE =
   /\\+(?:u00([2-7][0-9a-f])|([nrtv])|\r?\n|(["'`/$!]))|%(?:25)*(2[1-9a-f]|3[a-f]|5[bd]|7[bd])|&(?:amp;)*(quot|apos|lt|gt|amp|#34|#39);/gi;
 const CHARACTERS: Record<string, string> = {
-  ...{ n: "\n", r: "\n", t: "\t", v: "\t" },
-  ...{ quot: '"', apos: "'", lt: "<", gt: ">", amp: "&", "#34": '"', "#39": "'" },
+  n: "\n",
+  r: "\n",
+  t: "\t",
+  v: "\t",
+  quot: '"',
+  apos: "'",
+  lt: "<",
+  gt: ">",
+  amp: "&",
+  "#34": '"',
+  "#39": "'",
 };
 
 /** Returns a text without escapes, and what gives the original of a place in it, asked in order. A continued line becomes one. */

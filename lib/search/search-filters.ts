@@ -97,7 +97,9 @@ async function sessionId(reference: string, { store, own, config, remark }: Filt
   ]);
   const { paths, currentSession: current } = config;
   const { id, file } = resolveSession(reference, {
-    ...{ paths, current, remark },
+    paths,
+    current,
+    remark,
     cwd: process.cwd(),
     subagents: true,
     shared: !own,

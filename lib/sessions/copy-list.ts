@@ -89,8 +89,13 @@ function readOwner(file: string): Told | undefined {
 function readRows(db: SqlDatabase): Known {
   const rows = db.all("SELECT name, agent, id, parent, source, changed, owner, machine FROM copies");
   const toTold = ({ agent, id, parent, source, changed, owner, machine }: SqlRow): Told => ({
-    ...{ agent: String(agent), id: String(id), parentId: textOf(parent), from: textOf(source) },
-    ...{ changed: numberOf(changed), owner: textOf(owner), machine: textOf(machine) },
+    agent: String(agent),
+    id: String(id),
+    parentId: textOf(parent),
+    from: textOf(source),
+    changed: numberOf(changed),
+    owner: textOf(owner),
+    machine: textOf(machine),
   });
   return new Map(rows.map((row) => [String(row.name), toTold(row)]));
 }
@@ -158,7 +163,9 @@ export function keepCopyList(
         for (const [name, { agent, id, parentId, from, changed, owner, machine }] of missing)
           db.run(
             "INSERT OR REPLACE INTO copies VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            ...[name, agent, id],
+            name,
+            agent,
+            id,
             ...[parentId, from, changed, owner, machine].map((value) => value ?? null),
           );
         for (const entry of states) db.run("INSERT OR REPLACE INTO sources VALUES (?, ?)", ...entry);

@@ -33,7 +33,11 @@ export function archivedTranscripts(paths: Paths): TranscriptFile[] {
   const isArchived = (agent = "", isOfStore = false) => !(isOfStore && kept.has(agent)) || undefined;
   const own = [...toldCopies(paths)].filter(([, { owner }]) => owner === undefined);
   const listed = own.map(([file, { agent, id, parentId, from }]) => ({
-    ...{ file, agent, id, parentId, subagent: parentId !== undefined },
+    file,
+    agent,
+    id,
+    parentId,
+    subagent: parentId !== undefined,
     archived: isArchived(agent, from === "store"),
   }));
   const former = formerCopies(paths).map((copy) => ({

@@ -69,7 +69,11 @@ export function pulledSessions(
     const { agent, id, owner, machine } = about;
     const said = recordOf(readJson(besideCopy(file)));
     const [name, project, cwd, parentId, startedAt] = [
-      ...[said.name, said.project, said.cwd, said.parentId, said.startedAt],
+      said.name,
+      said.project,
+      said.cwd,
+      said.parentId,
+      said.startedAt,
     ].map(stringOf);
     const [stored, modifiedAt] = [`${owner}@${machine}:${id}`, changedAt(stat)];
     const facts = { id: stored, agent, file, name, cwd, project, parentId, startedAt, owner };
@@ -96,9 +100,18 @@ export function readTheirs({ id, name = id, cwd = "", file, startedAt, updatedAt
   if (description === "" && summary === "" && observations === undefined)
     return { meta: undefined, observations };
   const meta = {
-    ...{ schemaVersion: META_SCHEMA_VERSION, sessionId: id, sessionFile: "" },
-    ...{ name, description, summary: summary === "" ? (observations ?? "") : summary, tags, cwd },
-    ...{ createdAt: startedAt ?? updatedAt, updatedAt, model: "shared", lastIndexedLeafId: "" },
+    schemaVersion: META_SCHEMA_VERSION,
+    sessionId: id,
+    sessionFile: "",
+    name,
+    description,
+    summary: summary === "" ? (observations ?? "") : summary,
+    tags,
+    cwd,
+    createdAt: startedAt ?? updatedAt,
+    updatedAt,
+    model: "shared",
+    lastIndexedLeafId: "",
   };
   return { meta, observations };
 }

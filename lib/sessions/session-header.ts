@@ -23,7 +23,12 @@ export function sessionHeader(session: Session): Line {
 export function sessionJson(session: Session) {
   const { id, name = null, agent, cwd = null, file, startedAt = null, updatedAt, machine } = session;
   return {
-    ...{ id, name, agent, cwd, file: placeOnDisk(file), startedAt },
+    id,
+    name,
+    agent,
+    cwd,
+    file: placeOnDisk(file),
+    startedAt,
     updatedAt,
     ...(machine === undefined ? {} : { machine }),
   };

@@ -273,7 +273,14 @@ function saidRow({ line, nth, at, kind, callId, typed, text }: Entry): Said {
 function doneRow({ line, nth, at }: Entry, call: ToolCall, result: Entry | undefined): Done {
   const { name: tool, kind, target, paths, input = "" } = call;
   return {
-    ...{ line, nth, at, who: "tool", tool, kind, target, paths },
+    line,
+    nth,
+    at,
+    who: "tool",
+    tool,
+    kind,
+    target,
+    paths,
     input: input === target ? "" : input,
     outcome: readOutcome(result),
     result: result?.text ?? "",

@@ -166,7 +166,18 @@ function redactEntry(raw: Entry, redact: Redactor): Entry {
   const tool = raw.tool && redactCall(raw.tool, redact);
   const text = tool ? `${tool.name} ${tool.target}`.trim() : raw.text;
   return {
-    ...{ line, nth, offset, end, id, kind, typed, at, callId, contextTokens, isError, state },
+    line,
+    nth,
+    offset,
+    end,
+    id,
+    kind,
+    typed,
+    at,
+    callId,
+    contextTokens,
+    isError,
+    state,
     ...redact({ text: tool ? "" : text, patch: raw.patch, topics: raw.topics }),
     ...(tool && { text, tool }),
     ...(raw.edit && { edit: redactCall(raw.edit, redact) }),
