@@ -85,15 +85,20 @@ export function findCommits(call: Call): string[] {
   return message === undefined ? [] : [message];
 }
 
+/** Returns what matches a command line that begins with one of some commands. */
+const begins = (commands: string) => new RegExp(String.raw`^(?:sudo )?(?:${commands})(?![\w-])`);
+/** Commands that end with an error where they find nothing. */
+const SEEKERS = String.raw`e?grep|rg|ag|which|type|command -v|test|\[|diff|cmp|jq|git (?:-C \S+ )?(?:diff|grep)`;
+const SEEKING = begins(SEEKERS);
 /** Commands that only look, so that nothing is done or fixed by them. */
-export const LOOKING =
-  /^(?:sudo )?(?:e?grep|rg|ag|ls|find|fd|cat|bat|head|tail|less|sed -n|wc|which|type|command -v|test|\[|diff|cmp|pwd|stat|file|tree|du|df|jq|awk|sort|uniq|lsof|ps|ss|netstat|git (?:-C \S+ )?(?:status|diff|log|show|branch|ls-files|grep|blame|rev-parse))(?![\w-])/;
+export const LOOKING = begins(
+  [
+    `${SEEKERS}|ls|find|fd|cat|bat|head|tail|less|sed -n|wc|pwd|stat|file|tree|du|df|awk|sort|uniq|lsof|ps|ss|netstat`,
+    String.raw`git (?:-C \S+ )?(?:status|log|show|branch|ls-files|blame|rev-parse)`,
+  ].join("|"),
+);
 /** The shell's own words. */
-const OF_SHELL =
-  /^(?:sudo )?(?:echo|printf|cd|export|source|set|sleep|true|for|while|until|if|elif)(?![\w-])/;
-/** Those of them that end with an error where they find nothing. */
-const SEEKING =
-  /^(?:sudo )?(?:e?grep|rg|ag|which|type|command -v|test|\[|diff|cmp|jq|git (?:-C \S+ )?(?:diff|grep))(?![\w-])/;
+const OF_SHELL = begins("echo|printf|cd|export|source|set|sleep|true|for|while|until|if|elif");
 /** Commands that print what another program has said. */
 const TELLING = /^(?:gh|glab|curl|wget|ssh|journalctl|docker (?:compose )?logs|kubectl logs)\b/;
 /** The words before a command: keywords, brackets, variables. */
