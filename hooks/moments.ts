@@ -67,7 +67,7 @@ async function lastRowTime({ session: { file }, paths }: Asked): Promise<string 
   const [{ readLast }, { readRules }, { statUnpacked }] = await Promise.all([
     import("../lib/transcripts/transcript.ts"),
     import("../lib/transcripts/rules.ts"),
-    import("../lib/hosts/packed.ts"),
+    import("../lib/transcripts/files.ts"),
   ]);
   if (file === undefined || !statUnpacked(file)?.isFile()) return undefined;
   const isWanted = ({ at }: Pick<Row, "at">) => at !== undefined;

@@ -1,7 +1,8 @@
 /**
  * Decides which sessions may be read: none that config.json excludes by id, name or project, nor copies of forgotten
  * ones. The list of sessions hands out what passes; whoever stores, copies or sends takes what is kept out by now from here,
- * with the rules for texts, as one value.
+ * with the rules for texts, as one value: `exclusionBy` by settings that were just read, `currentExclusion` after a wait, since
+ * something may have been excluded meanwhile. Rows need only `readRules`, which their reader takes.
  */
 
 import {

@@ -17,6 +17,7 @@ import { beginFolder, copiesFolder, TABLE, UUID_NAME } from "../hosts/table.ts";
 import { formerTops, projectDirectories } from "./project.ts";
 import { voluteSessions } from "./volute.ts";
 
+// for a prompt without news: lib/transcripts/files.ts loads what opens transcripts
 export { statStored } from "../hosts/names.ts";
 
 /** A file that is a transcript by its place and name; what these do not say, the content says. */
