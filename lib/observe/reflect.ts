@@ -136,14 +136,11 @@ function repeated(memory: Memory): Set<Observation> {
   return new Set(repeats.reverse());
 }
 
+type Outcome = { [K in keyof ReflectedRecord]?: ReflectedRecord[K] | undefined };
+
 function reflected(
   memory: Memory,
-  {
-    dropped,
-    focus,
-    observations = [],
-    by = "rules",
-  }: { dropped: string[]; focus?: string | undefined; observations?: Observation[]; by?: string },
+  { dropped = [], focus, observations = [], by = "rules" }: Outcome,
 ): ReflectedRecord {
   const gone = new Set(dropped);
   const left = [...memory.observations.filter(({ id }) => !gone.has(id)), ...observations];
