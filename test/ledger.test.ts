@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { expect, setSystemTime, test } from "bun:test";
 import { appendFileSync, existsSync, mkdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { defaultSettings } from "../lib/config/config.ts";
@@ -137,13 +137,14 @@ test("after failures an observer in the background waits, longer each time, and 
     paths: home.paths,
     settings: defaultSettings(),
     complete,
-    now: () => now,
     when: "due" as const,
   };
   const statuses: string[] = [];
   // Half a day of turns every four minutes.
-  for (let turn = 0; turn < 180; turn++, now += 240_000)
+  for (let turn = 0; turn < 180; turn++, now += 240_000) {
+    setSystemTime(now);
     statuses.push((await observeSession(session, context)).status);
+  }
   expect(statuses.filter((status) => status === "failed")).toHaveLength(10);
   expect(new Set(statuses)).toEqual(new Set(["failed", "backing-off"]));
   expect(complete.requests).toHaveLength(10);
@@ -152,6 +153,7 @@ test("after failures an observer in the background waits, longer each time, and 
   const byHand = await observeSession(session, { ...context, complete: undefined, when: "all" });
   expect(byHand.status).toBe("observed");
   expect(readBackoff(home.paths, session.id)).toBeUndefined();
+  setSystemTime();
 });
 
 test("an observation that was paid for and cannot be kept is not paid for again at the next turn", async () => {

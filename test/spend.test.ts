@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { expect, setSystemTime, test } from "bun:test";
 import { join } from "node:path";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import {
@@ -79,18 +79,20 @@ test("a call that was never settled stays counted at its estimate", async () => 
 
 test("the day is that of UTC, wherever one is: at its midnight the budget is whole again", async () => {
   const dir = home();
-  let now = new Date("2026-03-01T12:59:00Z"); // 23:59 in Melbourne
   const ledger = (timezone: string) =>
-    openSpendLedger(dir, { ...settings(1), timezone } as Parameters<typeof openSpendLedger>[1], {
-      now: () => now,
-    });
-  (await ledger("Australia/Melbourne").reserve(planned(million(1)))).settle(million(1));
-  now = new Date("2026-03-01T23:59:00Z");
-  for (const timezone of ["Australia/Melbourne", "America/Los_Angeles", "UTC"])
-    await refusal(ledger(timezone).reserve(planned(million(0.1))));
-  now = new Date("2026-03-02T00:00:00Z");
-  await ledger("Australia/Melbourne").reserve(planned(million(0.1)));
-  expect(readSpendToday(dir, now).usd).toBeCloseTo(0.1);
+    openSpendLedger(dir, { ...settings(1), timezone } as Parameters<typeof openSpendLedger>[1]);
+  setSystemTime(new Date("2026-03-01T12:59:00Z")); // 23:59 in Melbourne
+  try {
+    (await ledger("Australia/Melbourne").reserve(planned(million(1)))).settle(million(1));
+    setSystemTime(new Date("2026-03-01T23:59:00Z"));
+    for (const timezone of ["Australia/Melbourne", "America/Los_Angeles", "UTC"])
+      await refusal(ledger(timezone).reserve(planned(million(0.1))));
+    setSystemTime(new Date("2026-03-02T00:00:00Z"));
+    await ledger("Australia/Melbourne").reserve(planned(million(0.1)));
+    expect(readSpendToday(dir).usd).toBeCloseTo(0.1);
+  } finally {
+    setSystemTime();
+  }
 });
 
 test("eight processes with one budget together stay under the cap", async () => {
@@ -192,7 +194,7 @@ test("a purse has a cap of its own: its calls count against it alone", async () 
     },
   };
   const call = { kind: "chat" as const, feature: "observe", model: "m", tokens: { input: 8000, output: 0 } };
-  const observer = openSpendLedger(home.paths.home, settings, { purse: "observe" });
+  const observer = openSpendLedger(home.paths.home, settings, "observe");
   const general = openSpendLedger(home.paths.home, settings);
   await observer.reserve(call);
   expect(observer.reserve(call)).rejects.toThrow("would pass the daily budget");

@@ -102,7 +102,7 @@ async function hostSender(
   const { settings, paths } = config;
   const { id, baseUrl } = model;
   const llm = { ...limits, prices: readPrices(model, settings), apiKeyEnv: "", model: id };
-  const spend = openSpendLedger(paths.home, { llm }, { purse });
+  const spend = openSpendLedger(paths.home, { llm }, purse);
   return async (messages, { feature, maxTokens, signal }) => {
     const input = messages.reduce((sum, { content }) => sum + tokenUpperBound(content), 0);
     const tokens = { input, output: maxTokens };

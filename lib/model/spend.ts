@@ -99,15 +99,11 @@ export interface SpendLedger {
 }
 
 /** Opens the ledger of a state folder under the cap and the prices of config.json. The calls of a `purse` count against it alone. */
-export function openSpendLedger(
-  home: string,
-  { llm }: Pick<Settings, "llm">,
-  { now = () => new Date(), purse }: { now?: () => Date; purse?: string | undefined } = {},
-): SpendLedger {
+export function openSpendLedger(home: string, { llm }: Pick<Settings, "llm">, purse?: string): SpendLedger {
   return {
     async reserve(call) {
       const { feature, model, tokens } = call;
-      const [id, at] = [crypto.randomUUID(), now().toISOString()];
+      const [id, at] = [crypto.randomUUID(), new Date().toISOString()];
       const day = dayAt(at);
       const calls = call.kind === "chat" && purse === undefined ? llm?.dailyCalls : undefined;
       const counted = calls === undefined ? (purse ?? "") : PROGRAM;

@@ -279,10 +279,7 @@ export function readBackoff(paths: LedgerPaths, sessionId: string): Backoff | un
 }
 
 /** Notes how an attempt went: a failure doubles the wait, a success ends it. */
-export function noteAttempt(
-  paths: LedgerPaths,
-  { sessionId, failure, now }: { sessionId: string; failure: string | undefined; now: number },
-): void {
+export function noteAttempt(paths: LedgerPaths, sessionId: string, failure: string | undefined): void {
   const before = readBackoff(paths, sessionId);
   withState(paths, (db) => {
     if (failure === undefined) {
@@ -295,7 +292,7 @@ export function noteAttempt(
       "INSERT OR REPLACE INTO observer_backoffs VALUES (?, ?, ?, ?)",
       sessionId,
       failures,
-      now + wait,
+      Date.now() + wait,
       failure,
     );
   });

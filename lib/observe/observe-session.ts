@@ -1,6 +1,6 @@
 /** Observes one session into its ledger file, under a lock, resumably, backing off after failures; or plans that for a dry run. */
 
-import { describeError, hasCode, SessionMemoryError } from "../base/errors.ts";
+import { describeError, SessionMemoryError } from "../base/errors.ts";
 import { withLock } from "../base/locks.ts";
 import type { ObserveSettings, PathsWithRules, Settings } from "../config/config.ts";
 import type { Entry, Session } from "../hosts/session.ts";
@@ -32,8 +32,6 @@ interface Means {
   /** The model. Without one, rules observe. */
   complete?: CompleteJson | undefined;
   signal?: AbortSignal | undefined;
-  /** @default {Date.now} */
-  now?: (() => number) | undefined;
   /** Called before each step with the messages covered and to cover. */
   onStep?: ((done: number, total: number) => void) | undefined;
 }
@@ -82,8 +80,17 @@ export async function observeSession(
   session: Session,
   options: SessionContext & Steps,
 ): Promise<SessionOutcome> {
-  const append = (record: LedgerRecord) => appendLedgerFile(ledgerFile(options.paths, session.id), record);
-  return await locked(session, options, (state) => runSteps({ ...options, ...state, append }));
+  const { paths, waitMs = 0 } = options;
+  const file = ledgerFile(paths, session.id);
+  const append = (record: LedgerRecord) => appendLedgerFile(file, record);
+  return await withLock(`${file}.lock`, waitMs, () => {
+    // Its last holder may have been `forget`.
+    if (!isStillVisible(session, paths)) {
+      const message = "Cannot observe: config.json keeps this session out";
+      throw new SessionMemoryError("VALIDATION_ERROR", message, { hint: 'see "exclude" in config.json' });
+    }
+    return runSteps({ ...options, ...readSessionMemory(session, options), append });
+  });
 }
 
 /** Keeps the standing rules of a session, and observes nothing. */
@@ -122,18 +129,18 @@ export async function planSession(session: Session, options: SessionContext & St
 
 /** Observes a conversation, keeps its standing rules, notes a failure for the next attempt, and reflects where that is due. */
 export async function runSteps(options: Running): Promise<SessionOutcome> {
-  const { session, paths, when, reflecting, isTrial = false, now = Date.now } = options;
+  const { session, paths, when, reflecting, isTrial = false } = options;
   const reflectOn = (ledger: Ledger) =>
     reflect({ ...options, ...reflecting, ledger, force: reflecting !== undefined });
   if (!when) return { status: "nothing", reflected: await reflectOn(options.ledger) };
   const backoff = readBackoff(paths, session.id);
-  const isBackingOff = backoff !== undefined && now() < backoff.notBefore;
+  const isBackingOff = backoff !== undefined && Date.now() < backoff.notBefore;
   if (when === "due" && (isBackingOff || !isDue(options))) {
     await keepStanding(options); // an explicit rule waits for no step
     return isBackingOff ? { status: "backing-off", reason: backoff.reason } : { status: "nothing" };
   }
   const note = (failure: string | undefined) => {
-    if (!isTrial && (failure ?? backoff)) noteAttempt(paths, { sessionId: session.id, failure, now: now() });
+    if (!isTrial && (failure ?? backoff)) noteAttempt(paths, session.id, failure);
   };
   const standing = options.complete && (await standingFor(session, paths)).map(({ mark }) => mark);
   const observed = await observe({ ...options, standing, failures: backoff?.failures }).catch((error) => {
@@ -156,34 +163,6 @@ function isDue({ entries, ledger, settings }: SessionMemoryState): boolean {
   return (
     mode === "buffered" && (isStepDue(entries, memory, settings) || isReflectionDue(memory, reflectorTokens))
   );
-}
-
-async function locked<T>(
-  session: Session,
-  options: SessionContext,
-  work: (state: SessionMemoryState) => Promise<T>,
-): Promise<T> {
-  const { paths, waitMs = 0 } = options;
-  try {
-    return await withLock(`${ledgerFile(paths, session.id)}.lock`, waitMs, () => {
-      // Its last holder may have been `forget`.
-      if (!isStillVisible(session, paths)) {
-        const message = "Cannot observe: config.json keeps this session out";
-        throw new SessionMemoryError("VALIDATION_ERROR", message, { hint: 'see "exclude" in config.json' });
-      }
-      return work(readSessionMemory(session, options));
-    });
-  } catch (error) {
-    if (error instanceof SessionMemoryError && error.type === "BUSY") {
-      const message = "Cannot observe: another observer is working on this session";
-      throw new SessionMemoryError("BUSY", message, { recoverable: true, hint: "wait for it to end" });
-    }
-    if (hasCode(error, "ENOENT") && statUnpacked(session.file) === undefined) {
-      const message = `Cannot read "${session.file}": it is gone`;
-      throw new SessionMemoryError("NOT_FOUND", message, { cause: error });
-    }
-    throw error;
-  }
 }
 
 /** Matches the first line that an observer's prompt asks about. */
