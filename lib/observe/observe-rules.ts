@@ -225,14 +225,11 @@ function draftAt({ line, at }: Row, priority: Draft["priority"], text: string): 
 const LINE_CHARS = 400;
 
 /**
- * Returns the line of a failing command's output that names the error, or the one that says that it failed: that alone
- * where the host does not say so, since then an error may be one that was handled.
+ * Returns the line of a failing command's output that names the error; where the host does not say that it failed, the one that
+ * says so, since an error may be one that was handled.
  */
 function describeFailure({ outcome, result }: Done, why: string | undefined): string {
   if (why !== undefined && outcome !== "failed") return why;
-  const output = result.slice(-READ_CHARS);
-  const named = errorLines(output, { max: 20, maxChars: LINE_CHARS, orAll: false });
-  const first =
-    named.find((line) => /\b(?:\w*error|\w*exception|fatal|panic)\b|[×✗✘✖❌]/i.test(line)) ?? why ?? named[0];
-  return first ?? errorLines(output, { max: 1, maxChars: LINE_CHARS, orAll: true })[0] ?? "no output";
+  const reading = { max: 1, maxChars: LINE_CHARS, orAll: true };
+  return errorLines(result.slice(-READ_CHARS), reading)[0] ?? why ?? "no output";
 }
