@@ -228,17 +228,16 @@ async function instructionsTest(cwd: string): Promise<(rule: string) => boolean>
     import("../language/words.ts"),
   ]);
   const within = folderInProject(cwd)?.split("/").filter(Boolean) ?? [];
-  const lines = readInstructions(realDirectory(cwd), within.length)
-    .split("\n")
-    .map((line) => ({ words: new Set(splitWords(line)), negates: NEGATES.test(line) }));
+  const read = (text: string) => {
+    const words = splitWords(text).filter((word) => !isFunctionWord(word) && !OPENING_WORD.test(word));
+    return { words: words.join(" "), negates: NEGATES.test(text) };
+  };
+  const lines = readInstructions(realDirectory(cwd), within.length).split("\n").map(read);
   return (rule) => {
-    const whole = rule.replace(/\S*…$/, "");
-    const telling = splitWords(whole).filter((word) => !isFunctionWord(word) && !OPENING_WORD.test(word));
-    const negates = NEGATES.test(rule);
-    // the end of a cut rule may negate
-    const isIn = (line: { words: Set<string>; negates: boolean }) =>
-      (whole !== rule || line.negates === negates) && telling.every((word) => line.words.has(word));
-    return telling.length > 0 && lines.some(isIn);
+    const { words, negates } = read(rule);
+    const isIn = (line: ReturnType<typeof read>) =>
+      line.negates === negates && ` ${line.words} `.includes(` ${words} `);
+    return words !== "" && lines.some(isIn);
   };
 }
 
