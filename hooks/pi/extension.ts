@@ -27,6 +27,7 @@ import {
   pathsFor,
   shownRows,
   showStatus,
+  type Work,
 } from "./state.ts";
 
 /** A key that is typed meanwhile waits so long: a frame of a terminal at 50 Hz. */
@@ -40,106 +41,104 @@ export async function register(pi: PiApi): Promise<void> {
   const state = await loadState(pi);
   if (!state) return;
   registerPrompt(state);
-  registerFailures(state);
-  registerIndexing(state);
+  on(state, {
+    tool_result: tellSeen,
+    session_start: ({ config }, context) => startBeginning(askedIn(config, context)),
+    session_shutdown: saveLeft,
+  });
+  afterTurn(state, "indexing", indexTurn());
   registerMeta(state);
   registerObservations(state);
   registerObservationCommands(state);
   registerTools(state);
 }
 
-/** Registers the messages. pi stores each as an entry of its own and sends it after the user's words. */
-export function registerPrompt(state: PiState): void {
-  const { config } = state;
-  addToPrompt(state, RULES, rulesTeller(config));
-  addToPrompt(state, "session-update", async (_, context) => {
-    const asked = askedIn(config, context);
-    return await tellActivity(asked, lookAround(asked));
-  });
-  addToPrompt(state, "session-reference", async ({ prompt = "" }, context) => {
-    const model = async () => promptModel(config, context);
-    const hasTool = namingModel(config, context) !== undefined;
-    return await tellReferences({ ...askedIn(config, context), text: prompt, model, hasTool });
-  });
-}
+type Tell = (asked: Asked, context: PiContext, config: Config) => Promise<Answer | undefined>;
 
-function addToPrompt(
-  state: PiState,
-  customType: string,
-  tell: (event: PiEvent, context: PiContext) => Promise<Answer | undefined>,
-): void {
-  let told: Answer | undefined;
-  on(state, "before_agent_start", async (event, context) => {
-    told = await tell(event, context);
-    if (told?.text !== undefined) return { message: { customType, content: told.text, display: true } };
-  });
-  // pi has stored the message by the time the agent starts.
-  on(state, "agent_start", () => {
-    told?.delivered();
-    told = undefined;
-  });
+/** Registers the messages by their types. pi stores each as an entry of its own and sends it after the user's words. */
+export function registerPrompt(state: PiState): void {
+  const messages: Record<string, Tell> = {
+    [RULES]: rulesTeller(),
+    "session-update": async (asked) => tellActivity(asked, lookAround(asked)),
+    "session-reference": async (asked, context, config) => {
+      const model = async () => promptModel(config, context);
+      const hasTool = namingModel(config, context) !== undefined;
+      return tellReferences({ ...asked, model, hasTool });
+    },
+  };
+  for (const [customType, tell] of Object.entries(messages)) {
+    let told: Answer | undefined;
+    on(state, {
+      async before_agent_start({ config }, context, { prompt = "" }) {
+        told = await tell({ ...askedIn(config, context), text: prompt }, context, config);
+        if (told?.text !== undefined) return { message: { customType, content: told.text, display: true } };
+      },
+      // pi has stored the message by the time the agent starts.
+      agent_start() {
+        told?.delivered();
+        told = undefined;
+      },
+    });
+  }
 }
 
 const RULES = "standing-rules";
 
 /** Returns what tells the standing rules at a session's first prompt, and again once a compaction took them. */
-function rulesTeller(config: Config) {
-  let asked: string | undefined;
-  return async (_: PiEvent, context: PiContext) => {
+function rulesTeller(): Tell {
+  let known: string | undefined;
+  return async (asked, context) => {
     const rows = shownRows(context);
-    const time = `${sessionIn(context).id} ${rows[0]?.id ?? ""}`;
-    if (asked === time) return undefined;
-    const isFirst = asked === undefined;
-    asked = time;
+    const time = `${asked.session.id} ${rows[0]?.id ?? ""}`;
+    if (known === time) return undefined;
+    const isFirst = known === undefined;
+    known = time;
     const isTold = rows.some(({ customType }) => customType === RULES);
     // a session that goes on hears what was laid down since its last row
     const since = isTold && isFirst ? rows.at(-1)?.timestamp : undefined;
-    return isTold && since === undefined ? undefined : await tellRules(askedIn(config, context), since);
+    return isTold && since === undefined ? undefined : await tellRules(asked, since);
   };
 }
 
-/** Registers the message about a command that failed. It comes after the tool's results and leaves them unchanged. */
-function registerFailures(state: PiState): void {
-  const { config } = state;
-  on(state, "tool_result", async ({ toolName, input, content = [], isError }, context) => {
-    const { command } = recordOf(input);
-    if (toolName !== "bash" || isError !== true || typeof command !== "string") return;
-    const { id, cwd } = sessionIn(context);
-    const output = content.map(({ text = "" }) => text).join("\n");
-    const failure = { sessionId: id, viewer: id, cwd, command, output };
-    const answer = await answerMoment("failure", { ...askedIn(config, context), failure });
-    const { text, delivered } = answer ?? {};
-    if (text === undefined || !state.pi.sendMessage) return;
-    state.pi.sendMessage({ customType: "seen-before", content: text, display: true }, { deliverAs: "steer" });
-    delivered?.();
-  });
-}
-
-function sessionIn({ sessionManager, cwd }: PiContext) {
-  return { id: sessionManager.getSessionId(), file: sessionManager.getSessionFile(), cwd };
+/** Tells of a command that failed. The message comes after the tool's results and leaves them unchanged. */
+async function tellSeen(
+  { config, pi }: PiState,
+  context: PiContext,
+  { toolName, input, content = [], isError }: PiEvent,
+): Promise<void> {
+  const { command } = recordOf(input);
+  if (toolName !== "bash" || isError !== true || typeof command !== "string") return;
+  const asked = askedIn(config, context);
+  const { id, cwd } = asked.session;
+  const output = content.map(({ text = "" }) => text).join("\n");
+  const failure = { sessionId: id, viewer: id, cwd, command, output };
+  const { text, delivered } = (await answerMoment("failure", { ...asked, failure })) ?? {};
+  if (text === undefined || !pi.sendMessage) return;
+  pi.sendMessage({ customType: "seen-before", content: text, display: true }, { deliverAs: "steer" });
+  delivered?.();
 }
 
 /** Returns the facts that every moment of the present session shares. */
 function askedIn(config: Config, context: PiContext): Asked {
+  const { sessionManager, cwd } = context;
+  const session = { id: sessionManager.getSessionId(), file: sessionManager.getSessionFile(), cwd };
   const { env, settings } = config;
-  return { host: "pi", session: sessionIn(context), env, paths: pathsFor(config, context), settings };
+  return { host: "pi", session, env, paths: pathsFor(config, context), settings };
 }
 
-/** Registers the indexing after a turn, and the note that `/new` leaves behind. */
-function registerIndexing(state: PiState): void {
-  const { config } = state;
-  const startWork = (context: PiContext, ...flags: string[]) =>
-    startBackground(askedIn(config, context), "--index-only", ...flags);
+/** Saves the session that `/new` leaves behind as a note. */
+async function saveLeft({ config }: PiState, context: PiContext, { reason }: PiEvent): Promise<void> {
+  if (reason === "new") await startBackground(askedIn(config, context), "--index-only", "--save", "/new");
+}
+
+function indexTurn(): Work {
   let canStart: boolean | undefined;
-  afterTurn(state, "indexing", async (context) => {
+  return async (state, context) => {
+    const { config } = state;
     canStart ??= findRuntime({ env: withOwnRuntime(config.env), cwd: context.cwd }) !== undefined;
-    if (canStart) await startWork(context);
+    if (canStart) await startBackground(askedIn(config, context), "--index-only");
     else await indexInSlices(state, context);
-  });
-  on(state, "session_start", (_, context) => startBeginning(askedIn(config, context)));
-  on(state, "session_shutdown", async ({ reason }, context) => {
-    if (reason === "new") await startWork(context, "--save", "/new");
-  });
+  };
 }
 
 /** Indexes the present session in pi's own process, a little at a time. */
@@ -166,7 +165,7 @@ export function registerMeta(state: PiState): void {
   const { settings } = state.config;
   /** The user messages that each session had when it was last read: reading it holds up pi's terminal. */
   const known = new Map<string, number>();
-  afterTurn(state, "meta", async (context) => {
+  afterTurn(state, "meta", async (_, context) => {
     const session = await currentSession(context);
     if (!session) return;
     const rows = context.sessionManager.getBranch();

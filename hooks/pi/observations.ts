@@ -24,7 +24,7 @@ export function registerObservations(state: PiState): void {
   /** The size of each session when it was last read, and its raw tokens in the model's context. */
   const looks = new Map<string, { size: number; raw: number }>();
   const announced = new Set<string>();
-  afterTurn(state, "observe", async (context) => {
+  afterTurn(state, "observe", async (_, context) => {
     const settings = await readSettings(state);
     if (!settings.auto || settings.mode !== "buffered") return;
     if (!settings.rules && observingModel(config, context) === undefined) return;
@@ -38,8 +38,7 @@ export function registerObservations(state: PiState): void {
     const rawAfter = await exclusively(state, () => takeSteps(state, context));
     if (rawAfter !== undefined) looks.set(session.id, { size: session.size, raw: rawAfter });
   });
-  on(state, "session_before_compact", (event, context) => makeCompaction(state, context, event));
-  on(state, "session_before_tree", (event, context) => summarizeBranch(state, context, event));
+  on(state, { session_before_compact: makeCompaction, session_before_tree: summarizeBranch });
 }
 
 async function readSettings({ config: { paths, settings } }: PiState) {

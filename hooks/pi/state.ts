@@ -57,18 +57,21 @@ export function startState(pi: PiApi, config: Config): PiState {
     pending: new Set(),
     observer: { idle: Promise.resolve(), waiting: 0, isAsked: false, step: undefined },
   };
-  on(state, "session_start", async (_, context) => {
-    for (const key of missingModels(config, context)) {
-      context.ui.notify(`session-memory: pi has no model "${key}", which modelKeys names`, "warning");
-      await logFailure(config.paths, "pi.model", `no model ${key}`);
-    }
-  });
-  on(state, "session_shutdown", async () => {
-    const grace = new Promise((resolve) => setTimeout(resolve, SHUTDOWN_GRACE_MS).unref());
-    await Promise.race([Promise.all(state.pending), grace]);
-    state.abort.abort();
-  });
+  on(state, { session_start: warnOfModels, session_shutdown: endWork });
   return state;
+}
+
+async function warnOfModels({ config }: PiState, context: PiContext): Promise<void> {
+  for (const key of missingModels(config, context)) {
+    context.ui.notify(`session-memory: pi has no model "${key}", which modelKeys names`, "warning");
+    await logFailure(config.paths, "pi.model", `no model ${key}`);
+  }
+}
+
+async function endWork({ pending, abort }: PiState): Promise<void> {
+  const grace = new Promise((resolve) => setTimeout(resolve, SHUTDOWN_GRACE_MS).unref());
+  await Promise.race([Promise.all(pending), grace]);
+  abort.abort();
 }
 
 export function describeWithHint(error: unknown): string {
@@ -76,34 +79,35 @@ export function describeWithHint(error: unknown): string {
   return `${describeError(error)}${hint ? ` (${hint})` : ""}`;
 }
 
-/** Handles an event so that no failure of ours reaches pi: it is logged instead. */
-export function on(
-  { pi, config }: PiState,
-  event: string,
-  handler: (event: PiEvent, context: PiContext) => unknown,
-): void {
-  pi.on(event, async (data, context) => {
-    try {
-      return await handler(data, context);
-    } catch (error) {
-      await logFailure(config.paths, `pi.${event}`, error);
-      return undefined;
-    }
-  });
+type Handler = (state: PiState, context: PiContext, event: PiEvent) => unknown;
+
+/** Handles events so that no failure of ours reaches pi: it is logged instead. */
+export function on(state: PiState, handlers: Readonly<Record<string, Handler>>): void {
+  for (const [event, handle] of Object.entries(handlers))
+    state.pi.on(event, async (data, context) => {
+      try {
+        return await handle(state, context, data);
+      } catch (error) {
+        await logFailure(state.config.paths, `pi.${event}`, error);
+        return undefined;
+      }
+    });
 }
+
+export type Work = (state: PiState, context: PiContext) => Promise<void>;
 
 /**
  * Starts work when a turn, and whatever pi does by itself after it, is over, unless the work of an earlier turn is still
  * running. pi does not wait for it.
  */
-export function afterTurn(state: PiState, name: string, work: (context: PiContext) => Promise<void>): void {
+export function afterTurn(state: PiState, name: string, work: Work): void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let settles = false;
   let isRunning = false;
   const start = (context: PiContext) => {
     if (isRunning) return;
     isRunning = true;
-    const running = work(context)
+    const running = work(state, context)
       .catch(async (error: unknown) => {
         if (!state.abort.signal.aborted) await logFailure(state.config.paths, `pi.${name}`, error);
       })
@@ -113,13 +117,15 @@ export function afterTurn(state: PiState, name: string, work: (context: PiContex
       });
     state.pending.add(running);
   };
-  on(state, "agent_settled", (_, context) => {
-    settles = true;
-    clearTimeout(timer);
-    start(context);
-  });
-  on(state, "agent_end", (_, context) => {
-    if (!settles) timer = setTimeout(() => start(context), SETTLE_MS);
+  on(state, {
+    agent_settled(_, context) {
+      settles = true;
+      clearTimeout(timer);
+      start(context);
+    },
+    agent_end(_, context) {
+      if (!settles) timer = setTimeout(() => start(context), SETTLE_MS);
+    },
   });
 }
 
