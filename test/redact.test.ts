@@ -129,6 +129,12 @@ test.each([
   ["a cookie", `Cookie: theme=dark; sid=${COOKIE}; x=1`, "Cookie: theme=dark; sid=[redacted:cookie]; x=1"],
   ["a cut key", `${CUT_KEY}\n\nThat is the key.`, "[redacted:private-key]\n\nThat is the key."],
   ["headers without a key", HEADERS, HEADERS],
+  ["a token at a sentence's end", `use ghp_${PARTS[0]?.slice(0, 36)}.`, "use [redacted:github-token]."],
+  [
+    "a token's mask",
+    "AKIAXXXXXXXXXXXXXXXX, ghp_xxxxxxxxxxxxxxxxxxxx",
+    "AKIAXXXXXXXXXXXXXXXX, ghp_xxxxxxxxxxxxxxxxxxxx",
+  ],
   ["a token of parts", PARTS.join("."), PARTS.map(() => "[redacted:secret]").join(".")],
 ])("redact() of %s", (_, text, shown) => {
   expect(redact(text)).toBe(shown);

@@ -253,7 +253,8 @@ export function findAnnounced(text: string, words: readonly number[], found: Rep
     if (word === undefined) continue;
     inRow = at - from < 6 ? inRow + 1 : 0;
     from = at + word.length;
-    isTable ||= ENDS_CELL.test(text.slice(from, from + 41)) && isHeading(word);
+    ENDS_CELL.lastIndex = from;
+    isTable ||= isHeading(word) && ENDS_CELL.test(text);
     // a run made of names would be judged again from each of them
     const end = inRow > IN_ROW_MAX ? 0 : findValue(text, at, word, found);
     if (end <= from) continue;
@@ -279,7 +280,8 @@ const TABLES = compileTable(
   {},
   "dgim",
 );
-const ENDS_CELL = /^["`* ]{0,40}[,;|\n)]/;
+/** The end of a cell of a heading; at the end of a line, other cells precede it. */
+const ENDS_CELL = /["`* ]{0,40}(?:[,;|)]|(?<=[,;|][^\n]{0,60})\n)/y;
 
 /** Reports what stands in a column of passwords. */
 function findInColumns(text: string, found: ReportSecret): void {

@@ -65,6 +65,7 @@ azure-key JQQJ9 (?<=(?<!\w)([A-Za-z0-9]{52})JQQJ9)(\w{4,})
 terraform-token .atlasv1. (?<=(?<!\w)([A-Za-z0-9]{14})\.atlasv1\.)([\w-]{40,})
 telegram-token :AA (?<=(?<![A-Za-z0-9])((?:bot)?\d{8,10}):AA)([\w-]{32,})
 mailchimp-key -us (?<=(?<!\w)(@x{32})-us)(\d{1,2})(?!\w)
+card 3 4 5 6 (?<![.-].)\d{3}(?:(?:\x20\d{4}){3}|(?:-\d{4}){3})(?![\d.-])
 password :543 (?<=[\w.*-]:543)\d:@p
 password :6432: :*: (?<=[\w.*-]:(?:6432|\*):)@p
 password :thin: (?<=:thin:)[\w.-]{1,60}/([^\s"'@/[\]\x60]{3,100})@
@@ -76,15 +77,15 @@ const PARTS: Record<string, string> = {
   "@p": "[\\w*-]{1,60}:[\\w-]{1,60}:((?:[^:\\s\"'\\\\]|\\\\.){3,100})(?=[\"',}\\]]{0,4}[ \\t]*(?:\\n|$))",
 };
 
-/** Shapes without a prefix. */
+/** Shapes within long runs. */
 const SHAPES = rowsOf(String.raw`
-discord-token [MNO](?<!\w.)[\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}
-password-hash \*(?<![\w*/].)[0-9A-F]{40}(?!\w)
-card [3-6](?<![\d.-].)\d{3}(?:(?: \d{4}){3}|(?:-\d{4}){3})(?![\d.-])
-private-key \[(?:\s{0,8}(?:25[0-5]|2[0-4]\d|1?\d?\d)\s{0,8},){63}\s{0,8}(?:25[0-5]|2[0-4]\d|1?\d?\d),?\s{0,8}\]
-`);
-/** All of them at once, since a text is gone through once. */
-const ANY_SHAPE = new RegExp(SHAPES.map(([, source]) => `(${source})`).join("|"), "g");
+discord-token \b[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}
+password-hash (?<![\w*/])\*[0-9A-F]{40}(?!\w)
+`).map(([kind, source]) => ({ kind, pattern: new RegExp(source, "g") }));
+const SHAPE_MIN = 41;
+/** A key written as 64 bytes. */
+const BYTES =
+  /(?:\s{0,8}(?:25[0-5]|2[0-4]\d|1?\d?\d)\s{0,8},){63}\s{0,8}(?:25[0-5]|2[0-4]\d|1?\d?\d),?\s{0,8}(?=\])/y;
 
 interface Format {
   kind: string;
@@ -107,7 +108,7 @@ const FITTED = rowsOf(EXACT).flatMap(([kind, row]): Format[] => {
   const rest = new RegExp(source, "dy");
   return prefixes.map((prefix) => ({ kind, prefix, rest, isWithin: source.startsWith("(?<=") }));
 });
-/** The formats by the first two characters of their prefix; exact ones come last. */
+/** The formats by the first two characters of their prefix, or by its only one; exact ones come last. */
 const FORMATS = Map.groupBy([...LISTED, ...FITTED], ({ prefix }) => prefix.slice(0, 2));
 
 /** Returns all prefixes, for texts made of nothing else. */
@@ -115,7 +116,7 @@ export const listPrefixes = (): string[] => [...LISTED, ...FITTED].map(({ prefix
 
 /** Reports the secret whose prefix is here, and returns where it ends. */
 export function findFormat(text: string, at: number, found: ReportSecret): number {
-  for (const format of FORMATS.get(text.slice(at, at + 2)) ?? []) {
+  for (const format of FORMATS.get(text.slice(at, at + 2)) ?? FORMATS.get(text.charAt(at)) ?? []) {
     const span = matchFormat(text, at, format);
     if (span === undefined) continue;
     found(span[0], span[1], format.kind);
@@ -125,41 +126,54 @@ export function findFormat(text: string, at: number, found: ReportSecret): numbe
 }
 
 /** Reports the secrets of shapes without a prefix. */
-export function findShapes(text: string, found: ReportSecret): void {
-  for (const { index, 0: whole, ...groups } of text.matchAll(ANY_SHAPE)) {
-    const kind = SHAPES.find((_, i) => groups[i + 1] !== undefined)?.[0] ?? "secret";
-    const bracket = kind === "private-key" ? 1 : 0;
-    if (kind !== "card" || isLuhn(whole.replace(/\D/g, "")))
-      found(index + bracket, index + whole.length - bracket, kind);
+export function findShapes(text: string, runs: readonly CharacterRun[], found: ReportSecret): void {
+  for (const { start, end } of runs) {
+    if (end - start < SHAPE_MIN) continue;
+    for (const { kind, pattern } of SHAPES)
+      for (const { index, 0: whole } of text.slice(start, end).matchAll(pattern))
+        found(start + index, start + index + whole.length, kind);
+  }
+  for (let at = text.indexOf("["); at !== -1; at = text.indexOf("[", at + 1)) {
+    BYTES.lastIndex = at + 1;
+    if (BYTES.test(text)) found(at + 1, BYTES.lastIndex, "private-key");
   }
 }
 
 function matchFormat(text: string, at: number, format: Format): [start: number, end: number] | undefined {
-  const { prefix, rest, isWithin } = format;
+  const { prefix, rest = ISSUED, isWithin } = format;
   if (!text.startsWith(prefix, at) || (!isWithin && isInWord(text, at - 1))) return undefined;
-  const from = at + prefix.length;
-  const pattern = rest ?? ISSUED;
-  pattern.lastIndex = from;
-  const match = pattern.exec(text);
-  if (!match) return undefined;
+  rest.lastIndex = at + prefix.length;
+  const match = rest.exec(text);
+  const isMask = /^[xX*.]+$/.test(match?.[0] ?? "");
+  return match && !isMask ? spanOf(text, at, format, match) : undefined;
+}
+
+function spanOf(
+  text: string,
+  at: number,
+  { kind, prefix, rest }: Format,
+  match: RegExpExecArray,
+): [start: number, end: number] | undefined {
   const groups = match.indices?.slice(1).filter(Boolean) ?? [];
-  const [start, end] = [groups[0]?.[0] ?? at, groups.at(-1)?.[1] ?? pattern.lastIndex];
-  if (groups.length > 0) return matches("template", text.slice(start, end)) ? undefined : [start, end];
+  const [start, end] = [groups[0]?.[0] ?? at, groups.at(-1)?.[1] ?? at + prefix.length + match[0].length];
+  const value = text.slice(start, end);
+  if (groups.length > 0 && matches("template", value)) return undefined;
+  if (kind === "card" && !isLuhn(value.replace(/\D/g, ""))) return undefined;
   return rest ? [start, end] : endOfIssued(text, match[0], [start, end]);
 }
 
-/** Returns the span of a token of an issuer, unless words follow its prefix. */
+/** Returns the span of a token of an issuer, unless words follow its prefix: a name as long as this has a joint. */
 function endOfIssued(
   text: string,
   body: string,
   [start, end]: [number, number],
 ): [number, number] | undefined {
   const wholeWords = body.length < 64 ? body : body.replace(/[-_./]*[A-Z]?[a-z]*$/, "");
-  if (/^(?:[xX*.]+$|(?![A-Za-z0-9]{20}))/.test(body) && (isName(wholeWords) || /^[xX*.]+$/.test(body)))
-    return undefined;
+  if (!/^[A-Za-z0-9]{20}/.test(body) && isName(wholeWords)) return undefined;
   ISSUED_REST.lastIndex = end;
-  const whole = ISSUED_REST.exec(text)?.[0] ?? "";
-  return [start, end + whole.replace(/\.+$/, "").length];
+  let last = ISSUED_REST.test(text) ? ISSUED_REST.lastIndex : end;
+  while (text[last - 1] === ".") last--;
+  return [start, last];
 }
 
 function isLuhn(digits: string): boolean {
@@ -224,8 +238,9 @@ const FOURTH = new Uint32Array(1 << 15);
 for (const start of STARTS) addBeginning(start, WORD);
 for (const option of OPTIONS) addBeginning(option, WORD << AT_START);
 for (const mark of MARKS) addBeginning(mark, PREFIX);
+// a prefix of one digit is that of a longer number
 for (const { prefix, isWithin } of [...LISTED, ...FITTED])
-  addBeginning(prefix, isWithin ? PREFIX : PREFIX << AT_START);
+  addBeginning(prefix.length > 1 ? prefix : prefix.repeat(4), isWithin ? PREFIX : PREFIX << AT_START);
 
 function codeAt(text: string, at: number): number {
   return at < text.length ? (CODES[text.charCodeAt(at)] as number) & CODE : 0;

@@ -25,6 +25,7 @@ export interface Value {
   isQuoted: boolean;
 }
 
+const LOOK_NAMES = new Set<string>(LOOKS.map(([name]) => name));
 /** Features of a value. */
 const TESTS: Record<string, (value: string) => boolean> = {
   words: isWords,
@@ -218,7 +219,7 @@ function judge(
     const told = featureOf(feature);
     if (told) return told.pattern.test(parts[told.part] ?? "");
     const value = parts.value ?? "";
-    if (LOOKS.some(([name]) => name === feature)) {
+    if (LOOK_NAMES.has(feature)) {
       look ??= lookAt(has("setting") ? value.replaceAll(".", "-") : value, has("literal"));
       return look === feature;
     }

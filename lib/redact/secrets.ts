@@ -71,7 +71,7 @@ function findSecrets(text: string, isForeign = false): Span[] {
       from = text.startsWith("://", at) ? findInAddress(text, at, found) : findFormat(text, at, found);
   findAnnounced(text, words, found);
   if (isForeign) findForeign(text, found);
-  findShapes(text, found);
+  findShapes(text, runs, found);
   spans.push(...guess(text, runs, blocks));
   return spans;
 }
