@@ -103,21 +103,18 @@ function hostByFile(file: string | undefined): "claude" | "codex" {
   return file !== undefined && /[/\\]rollout-[^/\\]+$/.test(file) ? "codex" : "claude";
 }
 
-/** Starts background.ts for a session that has a transcript, in a process that outlives its host. */
+/** The work that is due when a session begins: sharing, and catching up on older sessions. */
+export const BEGIN = "--begin";
+
+/** Starts background.ts in a process that outlives its host; of a session without a transcript only what is due when it begins. */
 export async function startBackground(
   { host, session: { id, file, cwd }, env }: Pick<Asked, "host" | "session" | "env">,
   ...flags: string[]
 ): Promise<undefined> {
-  if (file === undefined) return;
+  if (file === undefined && !flags.includes(BEGIN)) return;
   const { startDetached } = await import("../lib/base/runtime.ts");
-  const about = ["--session", id, "--file", file, "--source", host, ...flags, "--cwd", cwd];
+  const about = ["--session", id, "--file", file ?? "", "--source", host, ...flags, "--cwd", cwd];
   startDetached("background", about, { env, cwd });
-}
-
-/** Starts the work that is due when a session begins: sharing, and catching up on older sessions. */
-export async function startBeginning({ host, session: { cwd }, env }: Asked): Promise<void> {
-  const { startDetached } = await import("../lib/base/runtime.ts");
-  startDetached("background", ["--begin", "--source", host, "--cwd", cwd], { env, cwd });
 }
 
 /** Reads the session that an event is about, of Claude Code or Codex where no host is named. */

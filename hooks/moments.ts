@@ -11,7 +11,7 @@ import type { Moment } from "../lib/hosts/host.ts";
 import type { Row } from "../lib/hosts/session.ts";
 import { findLine } from "../lib/hosts/table.ts";
 import type { Answer, Asked } from "./asked.ts";
-import { startBackground, startBeginning, together } from "./hook.ts";
+import { BEGIN, startBackground, together } from "./hook.ts";
 
 const ANSWERS: Record<Moment, (asked: Asked) => Promise<Answer | undefined>> = {
   start: atStart,
@@ -31,7 +31,7 @@ export function answerMoment(moment: Moment, asked: Asked): Promise<Answer | und
 
 /** Returns the line on the project's last session and the standing rules; what older sessions need is done in the background. */
 async function atStart(asked: Asked): Promise<Answer> {
-  await startBeginning(asked);
+  await startBackground(asked, BEGIN);
   const isLeft = asked.isTold === undefined && (await leavesForPrompt(asked));
   return withPerson(asked, isLeft ? undefined : await tellBeginning(asked));
 }
@@ -55,7 +55,7 @@ async function tellBeginning(asked: Asked): Promise<Answer> {
  * was told at its start.
  */
 async function atResume(asked: Asked): Promise<Answer> {
-  await startBeginning(asked);
+  await startBackground(asked, BEGIN);
   if (await leavesForPrompt(asked)) return withPerson(asked);
   if (await hears(asked, "resume")) return withPerson(asked, await tellRules(asked));
   const since = await lastRowTime(asked);

@@ -11,7 +11,7 @@ import type { Config } from "../../lib/config/config.ts";
 import type { Session } from "../../lib/hosts/session.ts";
 import type { MetaOutcome } from "../../lib/naming/meta-words.ts";
 import type { Answer, Asked } from "../asked.ts";
-import { logFailure, startBackground, startBeginning } from "../hook.ts";
+import { BEGIN, logFailure, startBackground } from "../hook.ts";
 import { answerMoment, lookAround, tellRules } from "../moments.ts";
 import { tellActivity, tellReferences } from "../prompt-answer.ts";
 import type { PiApi, PiContext, PiEvent } from "./api.ts";
@@ -43,7 +43,7 @@ export async function register(pi: PiApi): Promise<void> {
   registerPrompt(state);
   on(state, {
     tool_result: tellSeen,
-    session_start: ({ config }, context) => startBeginning(askedIn(config, context)),
+    session_start: ({ config }, context) => startBackground(askedIn(config, context), BEGIN),
     session_shutdown: saveLeft,
   });
   afterTurn(state, "indexing", indexTurn());
