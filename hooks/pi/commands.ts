@@ -4,7 +4,7 @@
  */
 
 import { describeError, SessionMemoryError } from "../../lib/base/errors.ts";
-import { arrayOf, numberOf, recordOf, stringOf } from "../../lib/base/json.ts";
+import { numberOf, recordOf, stringOf, stringsOf } from "../../lib/base/json.ts";
 import { FOREIGN_LABEL, OWN_LABEL, splitWords } from "../../lib/base/text.ts";
 import type { SessionOutcome, Steps } from "../../lib/observe/observe-session.ts";
 import type { PiCommandContext, PiContext, PiTool } from "./api.ts";
@@ -199,9 +199,8 @@ export function registerTools(state: PiState): void {
 
 async function search({ input, context, signal, state: { config } }: Asked): Promise<string> {
   const { searchAsText } = await import("../../scripts/search.ts");
-  const phrasings = arrayOf(input.query).filter((phrasing) => typeof phrasing === "string");
   const limit = Math.min(numberOf(input.limit) ?? 5, LIMIT_MAX);
-  const query = typeof input.query === "string" ? input.query : phrasings;
+  const query = stringOf(input.query) ?? stringsOf(input.query);
   const asked = { query, filters: recordOf(input.filters), limit, cwd: context.cwd };
   const currentSession = context.sessionManager.getSessionId();
   const looking = { ...config, paths: pathsFor(config, context), currentSession };

@@ -5,7 +5,6 @@ import { withLock } from "../base/locks.ts";
 import type { ObserveSettings, PathsWithRules, Settings } from "../config/config.ts";
 import type { Entry, Session } from "../hosts/session.ts";
 import { standingSentences } from "../language/standing.ts";
-import type { CompleteJson } from "../model/answers.ts";
 import { type Notes, noteTaker } from "../model/configured-model.ts";
 import { currentExclusion } from "../sessions/gate.ts";
 import { isStillVisible, visibleSessionAt } from "../sessions/sessions.ts";
@@ -28,13 +27,7 @@ import { keepStanding, standingFor } from "./standing-marks.ts";
 import { readStanding } from "./standing-rules.ts";
 
 /** The means to observe. */
-interface Means {
-  /** The model. Without one, rules observe. */
-  complete?: CompleteJson | undefined;
-  signal?: AbortSignal | undefined;
-  /** Called before each step with the messages covered and to cover. */
-  onStep?: ((done: number, total: number) => void) | undefined;
-}
+type Means = Pick<ObserveOptions, "complete" | "signal" | "onStep">;
 
 export interface SessionContext extends Means {
   paths: PathsWithRules;
