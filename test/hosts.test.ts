@@ -211,7 +211,7 @@ export const host: HostFile = {
   skills: "($ACME_HOME|~/.acme)/skills",
   hooks: {
     installedIn: "settings.json",
-    remedy: "check them",
+
     written: { second: 1, events: { Asked: { moment: "prompt" }, Rested: { moment: "turn" } } },
   },
   matches: (record) => typeof record.acme === "string",

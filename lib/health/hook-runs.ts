@@ -88,7 +88,7 @@ function* checkHost(host: Host, { log, sessions, now, ...place }: HookCheck): Ge
   yield found(
     `no hook has run in ${name} ${since}`,
     installed
-      ? `restart ${agent}, and ${hooks?.remedy ?? "check that its plugins are on"}`
+      ? `restart ${agent}, and ${hooks?.remedy ?? `check that its ${hooks ? "hooks" : "plugins"} are on`}`
       : "run session-memory setup, then take a turn",
   );
 }

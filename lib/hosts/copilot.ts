@@ -25,7 +25,6 @@ export const host: HostFile = {
   skills: "($COPILOT_HOME|~/.copilot)/skills",
   hooks: {
     installedIn: "hooks/session-memory.json",
-    remedy: "check that its hooks are on",
     written: {
       second: 1,
       ownFile: { version: 1 },

@@ -27,7 +27,6 @@ export const host: HostFile = {
   skills: "($GEMINI_CLI_HOME|~)/.gemini/skills",
   hooks: {
     installedIn: "settings.json",
-    remedy: "check that its hooks are on",
     written: {
       second: 1000,
       events: {

@@ -120,9 +120,10 @@ export interface HostFile extends Format {
 }
 
 interface Hooks {
-  /** The file below `home` that names us where they are installed, and what else they may wait for. */
+  /** The file below `home` that names us where they are installed. */
   installedIn: string;
-  remedy: string;
+  /** What else they may wait for. @default to be on */
+  remedy?: string;
   /** True if it shows a person what a hook says to them. @default {false} */
   showsPerson?: true;
   /** The entry that set-up writes into that file, for a host without a command that installs us. */

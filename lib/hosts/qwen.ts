@@ -12,7 +12,6 @@ export const host: HostFile = {
   skills: "($QWEN_HOME|~/.qwen)/skills",
   hooks: {
     installedIn: "settings.json",
-    remedy: "check that its hooks are on",
     written: {
       second: 1000,
       events: {

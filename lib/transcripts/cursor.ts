@@ -110,17 +110,12 @@ export function outermostEntries(file: string): RawEntry[] {
   return withFile(file, (descriptor, size) => {
     const head = headIn(file, descriptor, size);
     if (!head) return [];
-    const entriesFrom = (offset: number) =>
-      linesWithEntries(file, descriptor, { head, results: false, from: { offset, line: 0 } })
-        .filter(isWhole)
-        .flatMap(({ entries }) => entries);
-    const [first] = entriesFrom(0).take(1);
+    const reading = { head, results: false };
+    const lines = linesWithEntries(file, descriptor, reading).filter(isWhole);
+    const [first] = lines.flatMap(({ entries }) => entries).take(1);
     if (!first) return [];
-    for (const offset of placesBack(file, size)) {
-      const last = entriesFrom(offset).reduce<RawEntry | undefined>((_, entry) => entry, undefined);
-      if (last) return [first, last];
-    }
-    return [first];
+    const ends = entriesBack(file, { ...reading, before: size });
+    return [first, ...ends.flatMap(({ entries }) => entries.slice(-1)).take(1)];
   });
 }
 
