@@ -197,7 +197,7 @@ function copySession(store: OpenStore, session: StoredSession, copying: CopyingO
   const place = shownText(file, rules) === file ? file : undefined;
   const isShort = Buffer.byteLength(reading.last ?? "") <= LAST_MAX;
   const facts = {
-    changed: reading.isWhole ? session.changed : 0,
+    changed: reading.isCut ? 0 : session.changed,
     last: isShort ? reading.last : undefined,
     title: shortHash(session.title),
     secrets: reading.hasSecrets || undefined,

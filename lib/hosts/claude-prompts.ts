@@ -115,7 +115,7 @@ function promptText({ display, pastedContents }: JsonRecord): string {
 function storedSession([id, { cwd, prompts }]: [string, Typed]): StoredSession {
   const times = prompts.map(({ at }) => at);
   const [started, changed] = [Math.min(...times), Math.max(...times)];
-  return { id, parent: undefined, cwd, title: "", started, changed };
+  return { id, cwd, title: "", started, changed };
 }
 
 function readTyped(id: string, typed: Typed | undefined, after: string | undefined): Reading {
@@ -132,5 +132,5 @@ function readTyped(id: string, typed: Typed | undefined, after: string | undefin
     cwd,
     message: { role: "user", content: text },
   }));
-  return { lines: isAnew ? rows : rows.slice(from), last: `${prompts.length}`, isWhole: true, isAnew };
+  return { lines: isAnew ? rows : rows.slice(from), last: `${prompts.length}`, isAnew };
 }

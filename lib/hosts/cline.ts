@@ -53,8 +53,6 @@ const documents: HostStore = {
       // The document was written anew, and so is its copy.
       read: () => ({
         lines: toLines(messages, recordOf(readJson(compactionPath(file)))),
-        last: undefined,
-        isWhole: true,
         isAnew: true,
       }),
       close() {},

@@ -56,9 +56,9 @@ export interface EntryOptions {
 /** A row's identity and parent in the conversation tree. */
 export interface TreeNode {
   id: string;
-  parentId: string | undefined;
+  parentId?: string | undefined;
   /** A typed prompt: two of them under one parent are an edit, and one of them was abandoned. */
-  isPrompt: boolean;
+  isPrompt?: boolean;
   /** The rows that this row revokes: from a row on, or from a prompt on that is counted from the end. */
   takesBackFrom?: string | number | undefined;
 }

@@ -92,8 +92,7 @@ export const host: HostFile = {
     live: "but edited away",
     node(record) {
       const target = stringOf(record.$rewindTo);
-      if (target === undefined) return treeNode(record, false);
-      return { id: "", parentId: undefined, isPrompt: false, takesBackFrom: target };
+      return target === undefined ? treeNode(record, false) : { id: "", takesBackFrom: target };
     },
   },
 

@@ -122,7 +122,7 @@ export interface HostFile extends Format {
 interface Hooks {
   /** The file below `home` that names us where they are installed. */
   installedIn: string;
-  /** What else they may wait for. @default to be on */
+  /** A step of a person that they may wait for. @default to switch them on */
   remedy?: string;
   /** True if it shows a person what a hook says to them. @default {false} */
   showsPerson?: true;

@@ -51,10 +51,9 @@ export const host: HostFile = {
     live: "but edited away",
     node({ type, message, event, count }) {
       const { id = recordOf(event).uuid, origin } = recordOf(message);
-      if (type === "context.undo")
-        return { id: "", parentId: undefined, isPrompt: false, takesBackFrom: numberOf(count) };
+      if (type === "context.undo") return { id: "", takesBackFrom: numberOf(count) };
       return typeof id === "string"
-        ? { id, parentId: undefined, isPrompt: type === "context.append_message" && isPerson(origin) }
+        ? { id, isPrompt: type === "context.append_message" && isPerson(origin) }
         : undefined;
     },
   },

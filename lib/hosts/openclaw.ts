@@ -62,8 +62,8 @@ const tables = databaseStore({
       last: ARCHIVED,
       isAnew: true,
     };
-    if (last === ARCHIVED && after === ARCHIVED) return { lines: [], last, isWhole: true };
-    return { lines: events.flatMap(toLines), last, isWhole: true, isAnew };
+    if (last === ARCHIVED && after === ARCHIVED) return { lines: [], last };
+    return { lines: events.flatMap(toLines), last, isAnew };
   },
 });
 

@@ -50,7 +50,7 @@ const tables = databaseStore({
       );
       // a prompt is there before its words are
       const isWritten = role === "assistant" ? recordOf(time).completed !== undefined : content.length > 0;
-      if (!isWritten && i === messages.length - 1) return { lines, last, isWhole: false };
+      if (!isWritten && i === messages.length - 1) return { lines, last, isCut: true };
       if (content.length > 0)
         lines.push({
           id,
@@ -60,7 +60,7 @@ const tables = databaseStore({
         });
       last = String(id);
     }
-    return { lines, last, isWhole: true };
+    return { lines, last };
   },
 });
 

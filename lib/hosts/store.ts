@@ -56,7 +56,7 @@ export function databaseStore({ tables, sessions, read }: HostDatabase): HostSto
 export interface StoredSession {
   id: string;
   /** The session that it works for, of a subagent. */
-  parent: string | undefined;
+  parent?: string | undefined;
   /** Asked for only when it is copied. */
   readonly cwd: string;
   title: string;
@@ -68,9 +68,9 @@ export interface StoredSession {
 export interface Reading {
   lines: JsonRecord[];
   /** The place after the last of them. */
-  last: string | undefined;
-  /** False if the last message is still being written. */
-  isWhole: boolean;
+  last?: string | undefined;
+  /** True if the last message is still being written. @default {false} */
+  isCut?: true;
   /** True if the lines take the place of all that were copied: the conversation went on from an earlier one. */
   isAnew?: boolean;
 }
