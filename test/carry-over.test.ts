@@ -248,6 +248,9 @@ describe("a damaged index", () => {
     await home.run("embed");
     const whole = openDatabase(paths.database);
     whole.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get();
+    const trees = whole.all(
+      "SELECT name, rootpage FROM sqlite_schema WHERE name IN ('rows', 'chunks', 'chunks_fts_data')",
+    );
     whole.close();
     const bytes = readFileSync(paths.database);
     const pages = bytes.length / PAGE;
@@ -256,8 +259,11 @@ describe("a damaged index", () => {
       ["half of it", bytes.subarray(0, Math.floor(pages / 2) * PAGE)],
       ["the schema", Buffer.from(bytes).fill(0xa5, 100, PAGE)],
     ];
-    for (let page = 1; page < pages; page += Math.ceil(pages / 3))
-      positions.push([`page ${page}`, Buffer.from(bytes).fill(0xa5, page * PAGE, (page + 1) * PAGE)]);
+    // what these commands read: which page by its number holds what, a later layout decides
+    for (const { name, rootpage } of trees) {
+      const page = Number(rootpage) - 1;
+      positions.push([String(name), Buffer.from(bytes).fill(0xa5, page * PAGE, (page + 1) * PAGE)]);
+    }
     for (const [what, damaged] of positions) {
       for (const name of readdirSync(paths.home)) if (name.startsWith(INDEX)) rmSync(join(paths.home, name));
       writeFileSync(paths.database, damaged);
