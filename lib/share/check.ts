@@ -21,7 +21,7 @@ export function* checkSharing(config: ShareCheck): Generator<Finding> {
   const unsent = readRefused(config.paths);
   const remedy = "update session-memory, or name them in exclude.sessions";
   if (unsent.length > 0) yield warning(`the hub does not take ${named(unsent)}`, remedy);
-  const refused = refusedSessions(config.paths);
+  const refused = refusedSessions(config);
   if (refused.length > 0)
     yield info(
       named(refused, " of the hub cannot be read"),

@@ -6,7 +6,7 @@
 import { remove, statPath } from "../base/files.ts";
 import { numberOf } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
-import type { Paths, PathsWithRules, Settings } from "../config/config.ts";
+import type { Config, PathsWithRules, Settings } from "../config/config.ts";
 import { markErase } from "../index/forget-rows.ts";
 import { unreadPulled } from "../index/freshness.ts";
 import { indexInTurn } from "../index/indexing.ts";
@@ -14,22 +14,19 @@ import { removeSession } from "../index/session-rows.ts";
 import { keepCopyList } from "../sessions/copy-list.ts";
 import { archivePlace } from "../sessions/places.ts";
 import { besideCopy, pulledFiles, pulledSessions } from "../sessions/pulled.ts";
-import type { SqlDatabase } from "../store/sqlite.ts";
 import { withExistingState } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
 import { readNote, removeStored, statUnpacked } from "../transcripts/files.ts";
 import { redactionVersion } from "../transcripts/rules.ts";
 import { readShareFact, type Sharing, writeShareFact } from "./share-state.ts";
 
-/** The list, and the folder of the copies. */
-export interface HubList {
-  db: SqlDatabase;
-  copies: string;
+/** The list, which state.db holds, and the place of the copies. */
+interface HubList extends Pick<Sharing, "state"> {
+  config: Pick<Config, "paths">;
 }
 
 /** A pull. */
 export interface Pull extends Sharing {
-  list: HubList;
   /** The keys of sessions that the index has itself. */
   own: ReadonlySet<string>;
   /** Filled in with the sessions that lost something: a file's bytes and the log may still hold it. */
@@ -89,32 +86,28 @@ CREATE TABLE IF NOT EXISTS hub_sessions (
 const FORMAT = 6;
 
 /** Opens the list for a pull; what came in under other rules is removed, to be pulled again as a whole. */
-export function openForPull(
-  state: Store,
-  { paths, settings: { redact, exclude } }: { paths: Paths; settings: Pick<Settings, "redact" | "exclude"> },
-): HubList {
+export function openForPull({ state, config }: Pick<Sharing, "state" | "config">): void {
   state.exec(TABLE);
-  const list = { db: state, copies: paths.copies };
+  const { redact, exclude } = config.settings;
   const rules = shortHash(JSON.stringify([FORMAT, exclude, redactionVersion(redact)])).toString(36);
-  if (readShareFact(state, "pull_rules") !== rules) removeAllPulled(list, paths);
+  if (readShareFact(state, "pull_rules") !== rules) removeAllPulled({ state, config });
   writeShareFact(state, "pull_rules", rules);
-  return list;
 }
 
 /** Runs work on the list; undefined where nothing was pulled yet. */
-export function withHubList<T>(paths: Paths, work: (list: HubList) => T): T | undefined {
-  return withExistingState(paths, (db) => {
-    const hasTables = db.get("SELECT 1 FROM sqlite_schema WHERE name = 'hub_sessions'") !== undefined;
-    return hasTables ? work({ db, copies: paths.copies }) : undefined;
+export function withHubList<T>(config: HubList["config"], work: (list: HubList) => T): T | undefined {
+  return withExistingState(config.paths, (state) => {
+    const hasTables = state.get("SELECT 1 FROM sqlite_schema WHERE name = 'hub_sessions'") !== undefined;
+    return hasTables ? work({ state, config }) : undefined;
   });
 }
 
 /** Removes every copy of others' sessions, and the list. */
-export function removeAllPulled({ db }: HubList, paths: Paths): void {
+export function removeAllPulled({ state, config: { paths } }: HubList): void {
   for (const file of pulledFiles({ ...paths, transcripts: [] })) removePulled(file);
   keepCopyList(paths);
-  db.exec("DELETE FROM hub_sessions");
-  for (const name of ["feeds", "unread"] as const) writeShareFact(db, name, undefined);
+  state.exec("DELETE FROM hub_sessions");
+  for (const name of ["feeds", "unread"] as const) writeShareFact(state, name, undefined);
 }
 
 /** Removes a copy, with what is beside it. */
@@ -124,22 +117,22 @@ function removePulled(file: string): void {
 }
 
 /** Returns every session of the hub that is known here. */
-export function readShared({ db }: HubList): SharedSession[] {
-  return db.all(`SELECT stored_id AS storedId, owner, machine, agent, id, number, origin, project, seq, silent_seq AS silentSeq,
+export function readShared({ state }: HubList): SharedSession[] {
+  return state.all(`SELECT stored_id AS storedId, owner, machine, agent, id, number, origin, project, seq, silent_seq AS silentSeq,
        updated_at AS updatedAt, chunks
      FROM hub_sessions ORDER BY updated_at DESC, stored_id`) as unknown[] as SharedSession[];
 }
 
 /** Returns the hub's last change of a session that is here, as its copy's note says; 0: nothing of it is. */
-export function readHeldSeq(list: HubList, session: SharedSession): number {
-  const note = readNote(archivePlace(list, session));
+export function readHeldSeq({ config }: HubList, session: SharedSession): number {
+  const note = readNote(archivePlace(config.paths, session));
   if (!note) return session.silentSeq;
   return (note.number === session.number && numberOf(note.seq)) || 0;
 }
 
 /** Returns what a session takes here, in chunks of the usual size. */
-export function heldSize(list: HubList, session: SharedSession): number {
-  const file = archivePlace(list, session);
+export function heldSize({ config }: HubList, session: SharedSession): number {
+  const file = archivePlace(config.paths, session);
   const bytes = [statUnpacked(file), statPath(besideCopy(file))].map((stat) => stat?.size ?? 0);
   return Math.ceil(bytes.reduce((sum, size) => sum + size) / WEIGHT_BYTES);
 }
@@ -152,31 +145,36 @@ export interface UnreadSession extends Pick<SharedSession, "number" | "project" 
 }
 
 /** Returns the sessions of the hub that were not taken. */
-export function readUnread({ db }: HubList): UnreadSession[] {
-  return JSON.parse(readShareFact(db, "unread") ?? "[]");
+export function readUnread({ state }: HubList): UnreadSession[] {
+  return JSON.parse(readShareFact(state, "unread") ?? "[]");
 }
 
 /** Returns the sessions of the hub that were not taken, each with why. */
-export function refusedSessions(paths: Paths): string[] {
-  const unread = withHubList(paths, readUnread) ?? [];
+export function refusedSessions(config: HubList["config"]): string[] {
+  const unread = withHubList(config, readUnread) ?? [];
   return unread.map(({ session, fault }) => `${session} (${fault})`).sort();
 }
 
 /** Removes a session and its contents. */
 export function removeShared(list: HubList, session: SharedSession): void {
   emptyShared(list, session);
-  list.db.run("DELETE FROM hub_sessions WHERE stored_id = ?", session.storedId);
+  list.state.run("DELETE FROM hub_sessions WHERE stored_id = ?", session.storedId);
 }
 
 /** Removes the contents of a session, but keeps that it exists. */
 export function emptyShared(list: HubList, session: SharedSession): void {
-  removePulled(archivePlace(list, session));
+  removePulled(archivePlace(list.config.paths, session));
   noteSilent(list, session, 0);
 }
 
 /** Notes the change up to which nothing was said in a session. */
-export function noteSilent({ db }: HubList, { storedId }: SharedSession, seq: number): void {
-  db.run("UPDATE hub_sessions SET silent_seq = ? WHERE stored_id = ?", seq, storedId);
+export function noteSilent({ state }: HubList, { storedId }: SharedSession, seq: number): void {
+  state.run("UPDATE hub_sessions SET silent_seq = ? WHERE stored_id = ?", seq, storedId);
+}
+
+/** Notes what a session was found to take. */
+export function noteSize({ state }: HubList, { storedId }: SharedSession, size: number): void {
+  state.run("UPDATE hub_sessions SET chunks = ? WHERE stored_id = ?", size, storedId);
 }
 
 /** Brings the index up to date with the copies of others' sessions; a copy that is gone takes its rows along. Returns how many chunks are new. */

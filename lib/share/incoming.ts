@@ -11,11 +11,10 @@ import { toDescription, toExchange } from "./checked.ts";
 import { batchesBy } from "./hub.ts";
 import {
   emptyShared,
-  type HubList,
   heldSize,
   noteSilent,
+  noteSize,
   type Pull,
-  type SharedSession,
   type WantedSession,
   WEIGHT_BYTES,
 } from "./hub-list.ts";
@@ -45,16 +44,16 @@ type Described = WantedSession & ReturnType<typeof toDescription>;
 
 /** Reads some sessions whole, or what of them is new, into copies. */
 async function fetchBatch(batch: readonly WantedSession[], run: Fetch): Promise<void> {
-  const { list, room } = run;
+  const { state, room } = run;
   const described = await readDescriptions(batch, run);
   const read = await copyExchanges(described, run);
-  list.db.transaction(() => {
+  state.transaction(() => {
     for (const session of described) {
-      if (!statUnpacked(archivePlace(list, session))) noteSilent(list, session, session.seq);
-      const size = Math.max(session.chunks, read.get(session.number) ?? 0, heldSize(list, session));
-      noteSize(list, session, size);
+      if (!statUnpacked(archivePlace(run.config.paths, session))) noteSilent(run, session, session.seq);
+      const size = Math.max(session.chunks, read.get(session.number) ?? 0, heldSize(run, session));
+      noteSize(run, session, size);
       const left = (room.get(session.owner) ?? 0) + session.chunks;
-      if (size > left) emptyShared(list, session);
+      if (size > left) emptyShared(run, session);
       room.set(session.owner, size > left ? left : left - size);
     }
   });
@@ -68,7 +67,7 @@ async function copyExchanges(
   described: readonly Described[],
   run: Fetch,
 ): Promise<ReadonlyMap<number, number>> {
-  const { hub, list, exclusion, room } = run;
+  const { hub, exclusion, room } = run;
   const read = new Map<number, number>();
   // what it is counted as is not known before it is unpacked
   const isOver = ({ number, chunks, owner }: Described) =>
@@ -77,7 +76,7 @@ async function copyExchanges(
   let next = await rows.next();
   for (const session of described) {
     const { number } = session;
-    const copy = pulledCopy(archivePlace(list, session), session);
+    const copy = pulledCopy(archivePlace(run.config.paths, session), session);
     let hasEmptied = false;
     try {
       for (; !next.done && Number(next.value.session) <= number; next = await rows.next()) {
@@ -125,9 +124,4 @@ async function readDescriptions(
     }
   }
   return described.sort((a, b) => a.number - b.number);
-}
-
-/** Notes what a session was found to take. */
-export function noteSize({ db }: HubList, { storedId }: SharedSession, size: number): void {
-  db.run("UPDATE hub_sessions SET chunks = ? WHERE stored_id = ?", size, storedId);
 }

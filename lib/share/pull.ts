@@ -20,8 +20,8 @@ import { toListed } from "./checked.ts";
 import type { Hub } from "./hub.ts";
 import {
   emptyShared,
-  type HubList,
   heldSize,
+  noteSize,
   type Pull,
   readHeldSeq,
   readShared,
@@ -32,7 +32,7 @@ import {
   type WantedSession,
 } from "./hub-list.ts";
 import { countSizes } from "./hub-pages.ts";
-import { fetchSessions, noteSize } from "./incoming.ts";
+import { fetchSessions } from "./incoming.ts";
 import { likePatterns, readShareFact, writeShareFact } from "./share-state.ts";
 
 export interface PullReport {
@@ -56,7 +56,7 @@ export function pullShared(pull: Pull): Promise<PullReport> {
     const { wanted, dropped, room } = await plan(pull);
     for (const session of dropped) {
       pull.gone.add(session.storedId);
-      emptyShared(pull.list, session);
+      emptyShared(pull, session);
     }
     await fetchSessions(wanted, { ...pull, room });
     return { sessions: wanted.length, removed: removed + dropped.length };
@@ -74,19 +74,19 @@ function readScope({ config, origin }: Pull) {
 
 /** Updates the list of sessions. Returns how many are gone. */
 async function updateList(pull: Pull): Promise<number> {
-  const { hub, list } = pull;
+  const { hub, state } = pull;
   const scope = readScope(pull);
   const now = await readHeads(hub, scope);
-  const known: Feed[] = JSON.parse(readShareFact(list.db, "feeds") ?? "[]");
+  const known: Feed[] = JSON.parse(readShareFact(state, "feeds") ?? "[]");
   const before = new Map(known.map((feed) => [feedKey(feed), feed]));
   const changed = now.filter((feed) => !isSame(feed, before.get(feedKey(feed))));
   if (changed.length === 0 && now.length === before.size) return 0;
   const listed = changed.length === 0 ? [] : await listSharedSessions(hub, scope, changed, before);
-  return list.db.transaction(() => {
+  return state.transaction(() => {
     const whole = new Set(changed.filter((feed) => isWhole(feed, before.get(feedKey(feed)))).map(feedKey));
     const current = new Set(listed.filter(({ fault }) => fault === undefined).map(identify));
     const feeds = new Set(now.map(feedKey));
-    const gone = readShared(list).filter(
+    const gone = readShared(pull).filter(
       (session) =>
         !feeds.has(feedKey(session)) || (whole.has(feedKey(session)) && !current.has(identify(session))),
     );
@@ -95,30 +95,30 @@ async function updateList(pull: Pull): Promise<number> {
       pull.gone.add(storedId);
       // one that only became too old is there still
       if (updatedAt >= scope.since) pull.withdrawn.add(storedId);
-      removeShared(list, session);
+      removeShared(pull, session);
     }
-    noteListed(list, listed, (row) => !feeds.has(feedKey(row)) || whole.has(feedKey(row)));
-    writeShareFact(list.db, "feeds", JSON.stringify(now));
+    noteListed(pull, listed, (row) => !feeds.has(feedKey(row)) || whole.has(feedKey(row)));
+    writeShareFact(state, "feeds", JSON.stringify(now));
     return gone.length;
   });
 }
 
 /** Records what the hub has; what cannot be taken is recorded with why, and keeps nothing else back. */
 function noteListed(
-  list: HubList,
+  pull: Pull,
   listed: readonly SharedSession[],
   isPast: (session: UnreadSession) => boolean,
 ): void {
-  const known = new Map(readShared(list).map((session) => [session.number, session]));
+  const known = new Map(readShared(pull).map((session) => [session.number, session]));
   const numbers = new Set(listed.map(({ number }) => number));
-  const unread = readUnread(list).filter((session) => !isPast(session) && !numbers.has(session.number));
+  const unread = readUnread(pull).filter((session) => !isPast(session) && !numbers.has(session.number));
   // of two that come to one name the one that was there first stays
   for (const session of listed.toSorted((a, b) => a.number - b.number)) {
     const { number, project, origin, storedId } = session;
-    const fault = session.fault ?? noteShared(list, session, known.get(number));
+    const fault = session.fault ?? noteShared(pull, session, known.get(number));
     if (fault !== undefined) unread.push({ number, project, origin, session: oneLine(storedId, 100), fault });
   }
-  writeShareFact(list.db, "unread", JSON.stringify(unread));
+  writeShareFact(pull.state, "unread", JSON.stringify(unread));
 }
 
 /**
@@ -126,16 +126,16 @@ function noteListed(
  * says of its size is not believed. Returns why it cannot be taken; undefined where it is.
  */
 function noteShared(
-  list: HubList,
+  pull: Pull,
   session: SharedSession,
   before: SharedSession | undefined,
 ): string | undefined {
-  const { db } = list;
+  const { state } = pull;
   const { storedId, owner, machine, agent, id, number, origin, project, seq, updatedAt } = session;
   if (before && (before.storedId !== storedId || before.agent !== agent || seq < before.seq)) {
-    removeShared(list, before);
+    removeShared(pull, before);
   }
-  const other = db.get(
+  const other = state.get(
     `SELECT 1 FROM hub_sessions
        WHERE number <> ? AND (stored_id = ? OR (owner = ? AND agent = ? AND id = ?))`,
     number,
@@ -145,7 +145,7 @@ function noteShared(
     id,
   );
   if (other) return "another session has its name";
-  db.run(
+  state.run(
     `INSERT INTO hub_sessions (stored_id, owner, machine, agent, id, number, origin, project, seq, updated_at, chunks)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, -1)
      ON CONFLICT (stored_id) DO UPDATE SET project = excluded.project, origin = excluded.origin, seq = excluded.seq,
@@ -230,10 +230,10 @@ async function listSharedSessions(
  * or beyond it.
  */
 async function plan(pull: Pull) {
-  const { list, config } = pull;
+  const { config } = pull;
   const wanted: WantedSession[] = [];
-  const { out = [], taken = [] } = Object.groupBy(readShared(list), outTest(pull));
-  const isHere = (session: SharedSession) => statUnpacked(archivePlace(list, session)) !== undefined;
+  const { out = [], taken = [] } = Object.groupBy(readShared(pull), outTest(pull));
+  const isHere = (session: SharedSession) => statUnpacked(archivePlace(config.paths, session)) !== undefined;
   const dropped = out.filter(isHere);
   const max = config.settings.share?.maxChunks ?? 0;
   const sized = await withSizes(taken, { ...pull, max });
@@ -249,7 +249,7 @@ async function plan(pull: Pull) {
       continue;
     }
     room.set(session.owner, left);
-    const heldSeq = readHeldSeq(list, session);
+    const heldSeq = readHeldSeq(pull, session);
     if (heldSeq !== session.seq) wanted.push({ ...session, heldSeq });
   }
   return { wanted, dropped, room };
@@ -277,7 +277,7 @@ const SIZES_PAGE = 200;
  */
 async function withSizes(
   sessions: readonly SharedSession[],
-  { hub, list, max }: Pull & { max: number },
+  pull: Pull & { max: number },
 ): Promise<SharedSession[]> {
   const unknown = sessions.filter(({ chunks }) => chunks < 0);
   const sizes = new Map<string, number>();
@@ -285,13 +285,13 @@ async function withSizes(
   const add = ({ owner }: SharedSession, size: number) => sums.set(owner, (sums.get(owner) ?? 0) + size);
   for (const session of sessions) if (session.chunks >= 0) add(session, session.chunks);
   for (let at = 0; at < unknown.length; at += SIZES_PAGE) {
-    const page = unknown.slice(at, at + SIZES_PAGE).filter(({ owner }) => (sums.get(owner) ?? 0) <= max);
+    const page = unknown.slice(at, at + SIZES_PAGE).filter(({ owner }) => (sums.get(owner) ?? 0) <= pull.max);
     if (page.length === 0) continue;
-    const counted = await countSizes(hub, page);
-    list.db.transaction(() => {
+    const counted = await countSizes(pull.hub, page);
+    pull.state.transaction(() => {
       for (const session of page) {
-        const size = Math.max(counted.get(session.number) ?? 1, heldSize(list, session));
-        noteSize(list, session, size);
+        const size = Math.max(counted.get(session.number) ?? 1, heldSize(pull, session));
+        noteSize(pull, session, size);
         sizes.set(session.storedId, size);
         add(session, size);
       }

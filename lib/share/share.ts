@@ -24,7 +24,6 @@ import { openState, withExistingState, withState } from "../store/state.ts";
 import { removeDatabase, type Store, withExistingStore } from "../store/store.ts";
 import { connectHub, type Hub, hubAddress } from "./hub.ts";
 import {
-  type HubList,
   indexPulled,
   openForPull,
   readHeldSeq,
@@ -106,7 +105,8 @@ export async function leaveHub(config: Config): Promise<{ hub: string; sessions:
       );
       await hub.query("DELETE FROM session_memory.origins WHERE id = $1", [origin]);
       withState(config.paths, (state) => {
-        removeAllPulled(openForPull(state, config), config.paths);
+        openForPull({ state, config });
+        removeAllPulled({ state, config });
         state.exec("DELETE FROM share_published; DELETE FROM share_facts");
         writeShareFact(state, "left", new Date().toISOString());
       });
@@ -179,7 +179,7 @@ async function exchange(
         sending.end();
       }
       if (!wanted.pull || signal?.aborted) return { hub: hub.label, published, pulled: undefined };
-      const list = openForPull(state, config);
+      openForPull(run);
       const held = heldSessions(store).filter(({ session }) => session.owner === undefined);
       const own = new Set(
         held.map(({ session }) => sessionKey({ agent: session.agent, id: hubId(session) })),
@@ -188,7 +188,6 @@ async function exchange(
       let chunks = 0;
       const report = await pullShared({
         ...run,
-        list,
         own,
         gone,
         withdrawn,
@@ -291,7 +290,7 @@ export function shareStatus(config: ShareSettings): ShareStatus | undefined {
   const notes = withExistingState(paths, readPublished) ?? new Map<string, { signature: string }>();
   const own = withExistingStore(paths.database, (store) => localSessions({ store, config, exclusion })) ?? [];
   const theirs = pulledSessions(paths);
-  const late = withHubList(paths, readLate) ?? [];
+  const late = withHubList(config, readLate) ?? [];
   const names = ["last_publish", "last_pull", "error"] as const;
   const [lastPublish = null, lastPull = null, error] =
     withExistingState(paths, (state) => names.map((name) => readShareFact(state, name))) ?? [];
@@ -313,7 +312,7 @@ export function shareStatus(config: ShareSettings): ShareStatus | undefined {
 }
 
 /** Returns the sessions that are here in part. */
-function readLate(list: HubList): SharedSession[] {
+function readLate(list: Parameters<typeof readShared>[0]): SharedSession[] {
   return readShared(list).filter((session) => {
     const heldSeq = readHeldSeq(list, session);
     return heldSeq > 0 && heldSeq < session.seq;
