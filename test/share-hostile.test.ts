@@ -157,11 +157,15 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
     bob.configure({ share: { maxChunks: 10 } });
     await alice.share();
     await unchecked(async () => {
+      const updatedAt = new Date().toISOString(); // of all, so that they are read in the order of their ids
       const drops = Array.from(
         { length: 30 },
-        (_, at) => session({ id: `drop${at}` }) + exchanges(`drop${at}`, 1),
+        (_, at) => session({ id: `drop${at}`, updatedAt }) + exchanges(`drop${at}`, 1),
       );
-      postgres.sql(session({ id: "flood" }) + exchanges("flood", 5000) + drops.join(""), "mallory");
+      postgres.sql(
+        session({ id: "flood", updatedAt }) + exchanges("flood", 5000) + drops.join(""),
+        "mallory",
+      );
       await bob.share();
       const held = pulledWords(bob);
       expect(ofAlice(bob)).toEqual(ALL);
