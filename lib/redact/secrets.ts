@@ -177,7 +177,7 @@ export function leavesKeyOpen(text: string): boolean | undefined {
 
 /** Escapes of JSON, shells, addresses and markup, however often they were escaped again. */
 const ESCAPE =
-  /\\+(?:u00([2-7][0-9a-f])|([nrtv])|\r?\n|(["'`/$!]))|%(?:25)*(2[1-9a-f]|3[a-f]|5[bd]|7[bd])|&(?:amp;)*(quot|apos|lt|gt|amp|#34|#39);/gi;
+  /(?<!\\)\\+(?:u00([2-7][0-9a-f])|([nrtv])|\r?\n|(["'`/$!]))|%(?:25)*(2[1-9a-f]|3[a-f]|5[bd]|7[bd])|&(?:amp;)*(quot|apos|lt|gt|amp|#34|#39);/gi;
 const CHARACTERS: Record<string, string> = {
   n: "\n",
   r: "\n",
