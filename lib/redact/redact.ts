@@ -9,7 +9,7 @@ import { bitsOf, SUSPECT } from "./formats.ts";
 import { replaceSecrets } from "./secrets.ts";
 
 /** Raised with every change of the rules that redacts more; texts stored before are redacted again. */
-export const REDACTION_VERSION = 9;
+export const REDACTION_VERSION = 10;
 
 const MARKER = /\[redacted:[a-z0-9-]+\]/g;
 /** A replacement can reveal another secret (its neighbour was a letter); no text seen needs more rounds. */
