@@ -269,6 +269,7 @@ test("texts are embedded in order, a hundred a request, and are near what shares
   expect(usd).toBe(0);
 });
 
+const ONES = { index: 0, embedding: Array(64).fill(1) };
 const faults: [string, Reply, string, boolean][] = [
   [
     "another size",
@@ -286,6 +287,12 @@ const faults: [string, Reply, string, boolean][] = [
     "a null in one",
     { kind: "vectors", fault: "null" },
     "Cannot embed: a vector is not a list of numbers",
+    true,
+  ],
+  [
+    "two of one text",
+    { kind: "raw", body: JSON.stringify({ data: [ONES, ONES] }) },
+    "Cannot embed: the vectors' positions do not match the texts",
     true,
   ],
   [

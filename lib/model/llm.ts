@@ -143,7 +143,9 @@ function readVectors(data: unknown, count: number, { model, dimensions }: Embedd
     if (embedding.length !== dimensions) throw wrongSize(model, dimensions, embedding.length);
     return { vector: Float32Array.from(embedding), at: Number(index ?? position) };
   });
-  return rows.toSorted((a, b) => a.at - b.at).map(({ vector }) => vector);
+  rows.sort((a, b) => a.at - b.at);
+  if (rows.some(({ at }, i) => at !== i)) throw wrong("the vectors' positions do not match the texts");
+  return rows.map(({ vector }) => vector);
 }
 
 function wrongSize(model: string, expected: number, found: number): SessionMemoryError {

@@ -72,8 +72,10 @@ export async function makeCall<T>(
   reservation: Reservation,
   { timeoutMs, signal, make, isRefused, toError }: Request<T>,
 ): Promise<T> {
-  const limit = AbortSignal.timeout(timeoutMs);
-  const within = signal ? AbortSignal.any([limit, signal]) : limit;
+  // A timer that is stopped: Deno does not end before the time of an AbortSignal.timeout that somebody listens to.
+  const limit = new AbortController();
+  const timer = setTimeout(() => limit.abort(), timeoutMs);
+  const within = signal ? AbortSignal.any([limit.signal, signal]) : limit.signal;
   // whoever is asked may ignore the signal
   const { promise: over, reject } = Promise.withResolvers<never>();
   within.addEventListener("abort", () => reject(within.reason), { once: true });
@@ -82,9 +84,11 @@ export async function makeCall<T>(
     return await Promise.race([make(within), over]);
   } catch (error) {
     if (isRefused?.(error)) reservation.release();
-    if (limit.aborted)
+    if (limit.signal.aborted)
       throw toError(error, { reason: `no answer within ${timeoutMs / 1000} s`, kind: "timeout" });
     throw toError(error, signal?.aborted ? { reason: "the call was cancelled", kind: "aborted" } : undefined);
+  } finally {
+    clearTimeout(timer);
   }
 }
 
