@@ -63,7 +63,7 @@ Prints the rows that answer, each with its transcript line. Ask one question in 
   --file <path>[:<n>]   Sessions that edited, read or discussed it (wrote its line n, or 3-9), and why
   --error <text>|-      Where it occurred, and what was done until the same command ran without it
   --command <words>     How it was run ("git push"), first the form that last succeeded: how often, how it ended
-  --min-score <x>       Only results of at least this score, 0 to 1 (default: 0); strong is 0.56
+  --min-score <x>       Only results of at least this score, 0 to 1 (default: 0); strong is 0.54
   --no-index, --explain Do not bring the index up to date first; say where scores come from
   --subagents, --own    Subagents' transcripts too; nobody else's
   --sessions <path>     Search this file or folder instead of the agents' own (repeatable)
