@@ -105,7 +105,7 @@ test.if(process.platform === "linux")(
   },
 );
 
-test.each(["", "\0\0\0\0", "no id"])(
+test.each(["", "\0\0\0\0", "no id", '0 {"host":"desk","pid":0}'])(
   "a lock without an owner (%j) is left by a power cut: taken over",
   (text) => {
     const path = lockPath();

@@ -130,7 +130,9 @@ function isOnThisMachine({ host, boot, namespace }: Owner): boolean {
 
 function readOwner(holder: string): Owner | undefined {
   const owner = parseRecord(holder.slice(holder.indexOf(" ")));
-  return typeof owner?.host === "string" ? (owner as unknown as Owner) : undefined;
+  // a signal to process 0 or -1 reaches many: such an owner would hold its lock for good
+  const isOwner = typeof owner?.host === "string" && typeof owner.pid === "number" && owner.pid > 0;
+  return isOwner ? (owner as unknown as Owner) : undefined;
 }
 
 let own: Owner | undefined;
