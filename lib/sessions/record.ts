@@ -274,8 +274,8 @@ function visibleFields(
   { rules }: Reader,
 ): Pick<SessionRecord, "title" | "meta"> {
   const name = meta?.name ?? title;
-  const shown = meta && scrub(meta, rules.hasText).removed === 0 ? rules.clean(meta) : undefined;
   if (!rules.admits({ agent, id, file, name, cwd: meta?.cwd })) return { title: undefined, meta: undefined };
+  const shown = meta && scrub(meta, rules.hasText).removed === 0 ? rules.clean(meta) : undefined;
   return {
     title: cleanName(shownText(title, rules) ?? ""),
     meta: shown && { ...shown, name: cleanName(shown.name) ?? "" },
