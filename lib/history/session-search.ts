@@ -6,10 +6,10 @@ import { projectName } from "../base/text.ts";
 import { type Config, loadConfig, type Paths, repositoriesFile } from "../config/config.ts";
 import type { SessionKey } from "../hosts/session.ts";
 import { type Behind, findChanged, isAllIndexed, openIndex, unreadPulled } from "../index/freshness.ts";
-import { hostId, type IndexedSession } from "../index/index-state.ts";
+import { hasNamesake, hostId, type IndexedSession } from "../index/index-state.ts";
 import { matchProject } from "../index/own-project.ts";
 import type { ChunkFilter } from "../search/candidates.ts";
-import { hasNamesake, uniquePrefix } from "../search/corpus.ts";
+import { uniquePrefix } from "../search/corpus.ts";
 import { type Hit, type HitStyle, hitJson, readLoss, roundRelevance } from "../search/hit.ts";
 import { findHits } from "../search/hits.ts";
 import {
@@ -426,7 +426,7 @@ function makeStyle(store: Store, { settings, paths }: Config): HitStyle {
   return {
     nameOf: oncePerSession(nameOf),
     shortId: oncePerSession((session) => {
-      if (hasNamesake(store, hostId(session.id))) return session.file;
+      if (hasNamesake(store, session.id)) return session.file;
       const machine = findMachine(session.file, paths);
       return `${shortIdIn(store, session)}${machine === undefined ? "" : `@${machine}`}`;
     }),

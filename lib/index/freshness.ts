@@ -15,7 +15,7 @@ import { openStore, readFact, type Store, writeFact } from "../store/store.ts";
 import { hasPromptsAlone, statUnpacked } from "../transcripts/files.ts";
 import { forgottenState } from "../transcripts/forgotten.ts";
 import { redactionVersion } from "../transcripts/rules.ts";
-import { type IndexProgress, readProgress } from "./index-state.ts";
+import { type IndexProgress, markedId, readProgress } from "./index-state.ts";
 
 /** The settings that decide what of a text is stored. */
 type StoringRules = Pick<Settings, "redact" | "exclude">;
@@ -154,8 +154,7 @@ export function readStored(store: Store, session: Session): { id: string; known:
   const known = readProgress(store, session.id);
   const isSame = known?.file === session.file || (known?.agent === session.agent && known.agent !== "plain");
   if (!known || isSame || !statUnpacked(known.file)) return { id: session.id, known };
-  const mark = shortDigest(session.file).slice(0, 6);
-  const id = `${session.id}~${mark}`;
+  const id = markedId(session);
   return { id, known: readProgress(store, id) };
 }
 

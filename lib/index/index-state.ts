@@ -3,6 +3,7 @@
  * called, and which of its lines were taken back.
  */
 
+import { shortDigest } from "../base/text.ts";
 import type { Agent, Cursor, LineSpan, Session } from "../hosts/session.ts";
 import { type SqlRow, textOf } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
@@ -176,9 +177,20 @@ export function forgetProgress(store: Store, ids: readonly string[]): void {
   );
 }
 
+/** Returns the index's own id of a session whose host's id another one has already: marked by its file. */
+export function markedId({ id, file }: Pick<Session, "id" | "file">): string {
+  return `${id}~${shortDigest(file).slice(0, 6)}`;
+}
+
 /** Returns the host's id of a session, by the index's own id of it. */
 export function hostId(storedId: string): string {
   return storedId.replace(/~[0-9a-f]{6}$/, "");
+}
+
+/** Returns whether another session of the index has the same id from its host. */
+export function hasNamesake(store: Store, storedId: string): boolean {
+  const marked = "SELECT 1 FROM sessions WHERE id > $id || '~' AND id < $id || '~g' LIMIT 1";
+  return store.get(marked, { id: hostId(storedId) }) !== undefined;
 }
 
 /** The other columns are as they should be: the tables are strict. */

@@ -108,14 +108,6 @@ export function readCoveredTime(db: Store): { from: string; to: string } {
   return { from: String(span?.first ?? ""), to: String(span?.last ?? "") };
 }
 
-/** Returns whether another session in the store has the same id from its host. */
-export function hasNamesake(store: Store, id: string): boolean {
-  return (
-    store.get("SELECT 1 FROM sessions WHERE id > $id || '~' AND id < $id || '~g' LIMIT 1", { id }) !==
-    undefined
-  );
-}
-
 /** Returns the shortest start of an id that is unique in the store, at least eight characters after the first ones. */
 export function uniquePrefix(store: Store, id: string, first = 0): string {
   // a range of ids, so that their index answers
