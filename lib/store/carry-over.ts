@@ -216,7 +216,7 @@ export function copyTable(
 
 /**
  * Reads a table from its start up to the damage, then from its end back to the damage, so that `use` may get a row
- * twice. Returns whether there is none; a row whose bytes are garbage is passed over.
+ * twice, and skips a row whose bytes are garbage. Returns whether the table is whole.
  */
 function eachRow(
   from: SqlDatabase,

@@ -28,7 +28,7 @@ export type KnownRepositories = ReadonlyMap<string, readonly KnownRepository[]>;
 
 let last: { file: string; state: string; known: KnownRepositories } | undefined;
 
-/** Returns a text that changes with the file; undefined if there is none. */
+/** Returns a text that changes with the file; undefined without it. */
 export function repositoriesState(file: string | undefined): string | undefined {
   const stat = file === undefined ? undefined : statPath(file);
   return stat && `${stat.size} ${stat.mtimeMs} ${stat.ino}`;

@@ -27,7 +27,7 @@ export function openStore(path: string, options: Omit<Versioned, "schema" | "ver
   return db;
 }
 
-/** Runs `work` on the index, then closes it; undefined if there is none. */
+/** Runs `work` on the index, then closes it; undefined without an index. */
 export function withExistingStore<T>(path: string, work: (store: Store) => T): T | undefined {
   if (!hasContent(path)) return undefined;
   const store = openStore(path, { create: false });

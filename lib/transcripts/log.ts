@@ -78,7 +78,7 @@ function readChange({ kind, input, patch }: Done): string {
   return input === "" ? "" : input.replace(/\n$/, "").replace(/^/gm, "+");
 }
 
-/** Returns a call's input and result as text, "" when there is none. */
+/** Returns a call's input and result as text, "" where it has none. */
 export function describeInside(row: Done): { input: string; result: string } {
   const { kind, outcome, target, patch } = row;
   const input = (kind === "edit" ? patch : undefined) ?? (row.input || target);
