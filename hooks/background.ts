@@ -23,8 +23,8 @@ import { embedSessions, findFailure } from "../lib/index/index-run.ts";
 import { catchUp } from "../lib/index/indexing.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { indexMeta, isKnownNotDue } from "../lib/naming/session-meta.ts";
-import { observeSettings } from "../lib/observe/ledger.ts";
 import { keepRules, observeSession } from "../lib/observe/observe-session.ts";
+import { carryObserving } from "../lib/observe/set-observing.ts";
 import { standingFor } from "../lib/observe/standing-marks.ts";
 import { isSameWords } from "../lib/observe/standing-rules.ts";
 import { findTranscripts } from "../lib/sessions/found.ts";
@@ -62,6 +62,7 @@ async function main(): Promise<void> {
   process.chdir(ROOT); // a project's folder can be removed while this runs
   const { values } = parseArgs({ options: FLAGS });
   try {
+    await carryObserving(resolvePaths(process.env));
     const job = { ...(await loadConfig(process.env, values.cwd)), ...values };
     if (!job.begin) await followTurn(job);
     if (job.settings.share) await perform(job, "share", share);
@@ -138,9 +139,9 @@ async function index(session: Session, config: Job): Promise<void> {
  */
 async function observeTurn(session: Session, job: Job): Promise<void> {
   const { paths, settings } = job;
-  const { auto, mode } = observeSettings(paths, settings.observe);
+  const { auto, mode } = settings.observe;
   if (!auto) return;
-  const complete = await configuredModel(job);
+  const complete = configuredModel(job);
   const isLast = (job.end || job.begin) && complete && mode === "buffered";
   const how = { paths, settings, complete, waitMs: OBSERVER_WAIT_MS };
   await observeSession(session, { ...how, when: isLast ? "all" : "due" });
@@ -183,7 +184,7 @@ async function withKept(
 
 async function describeSession(session: Session, job: Job): Promise<void> {
   const { paths, settings } = job;
-  const complete = await configuredModel(job);
+  const complete = configuredModel(job);
   const { error, warning } = await indexMeta(session, { paths, settings, complete, rests: true });
   if (warning !== undefined) await logFailure(paths, "background.meta", warning, { session: session.id });
   if (error !== undefined) throw new Error(error);

@@ -4,7 +4,7 @@ import { ownCommand } from "../lib/base/runtime.ts";
 import { headed, OWN_LABEL, quoted } from "../lib/base/text.ts";
 import { loadConfig } from "../lib/config/config.ts";
 import { findHost } from "../lib/hosts/hosts.ts";
-import { observeSettings, readLedger } from "../lib/observe/ledger.ts";
+import { readLedger } from "../lib/observe/ledger.ts";
 import { observationsToCome, renderObservations } from "../lib/observe/render-observations.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
 import type { Asked } from "./asked.ts";
@@ -44,7 +44,7 @@ function ledgerOf({ host: agent, session: { id, file = "" }, paths, settings }: 
 export async function observeRest(asked: Asked): Promise<string | undefined> {
   const { paths, session, env } = asked;
   const { settings } = await loadConfig(env, session.cwd);
-  if (!observeSettings(paths, settings.observe).auto) return undefined;
+  if (!settings.observe.auto) return undefined;
   // what its host keeps in a store is read from the copy
   if (findHost(asked.host)?.store) await (await import("../lib/archive/copies.ts")).updateCopies(paths);
   const { visibleSessionAt } = await import("../lib/sessions/sessions.ts");

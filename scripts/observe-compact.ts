@@ -29,7 +29,7 @@ import {
 import type { Session } from "../lib/hosts/session.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { pricePlan } from "../lib/model/spend.ts";
-import { ledgersHeld, parseChanges, setObserveSettings } from "../lib/observe/ledger.ts";
+import { ledgersHeld } from "../lib/observe/ledger.ts";
 import type { ObserveOutcome } from "../lib/observe/observe.ts";
 import {
   observeSession,
@@ -49,6 +49,7 @@ import {
 } from "../lib/observe/observe-view.ts";
 import type { ReflectOutcome } from "../lib/observe/reflect.ts";
 import { renderObservations } from "../lib/observe/render-observations.ts";
+import { parseChanges, setObserving } from "../lib/observe/set-observing.ts";
 import { readTheirs, sharedBy } from "../lib/sessions/pulled.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { statUnpacked } from "../lib/transcripts/files.ts";
@@ -254,10 +255,13 @@ function findObserved(reference: string, asking: Run<typeof FLAGS>["asking"]): S
 }
 
 async function main(asked: Run<typeof FLAGS>): Promise<void> {
-  const { paths, settings, asking, show } = asked;
+  const { paths, asking, show } = asked;
   const input = parseInput(asked);
   const { observe, rebuild, reflect, dryRun, changes } = input;
-  parseChanges(changes);
+  const settings = {
+    ...asked.settings,
+    observe: { ...asked.settings.observe, ...parseChanges(changes) },
+  };
   const session = findObserved(input.reference, asking);
   const shared = sharedBy(session);
   const progress = startProgress("observed");
@@ -266,7 +270,7 @@ async function main(asked: Run<typeof FLAGS>): Promise<void> {
     settings,
     waitMs: WAIT_MS,
     onStep: progress.update,
-    complete: observe || rebuild || reflect ? await configuredModel(asked) : undefined,
+    complete: observe || rebuild || reflect ? configuredModel(asked) : undefined,
   };
   if (!shared && session.file === "") note("the transcript is gone, its observations are left");
   if (!shared && dryRun) {
@@ -274,13 +278,13 @@ async function main(asked: Run<typeof FLAGS>): Promise<void> {
     return void show(plan, [line]);
   }
   const set = Object.entries(changes).map(([key, value]) => `${key}=${value}`);
-  const changed = set.length > 0 && setObserveSettings(paths, { settings: settings.observe, changes });
+  if (set.length > 0) await setObserving(paths, changes);
   const { id, name = null, agent, file } = session;
   const from = shared && { owner: shared.owner, machine: shared.machine };
   const output: Output = {
     session: { id: shared?.id ?? id, name, agent, ...(from ? { file: "", from } : { file }) },
     ...(shared ? lookAtShared(input, session, shared) : await run(input, session, context)),
-    ...(changed && { settings: changed }),
+    ...(set.length > 0 && { settings: settings.observe }),
   };
   progress.end();
   if (!input.json) remarkOn(output, set);

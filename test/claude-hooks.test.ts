@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { defaultSettings } from "../lib/config/config.ts";
-import { ledgerFile, setObserveSettings } from "../lib/observe/ledger.ts";
+import { ledgerFile } from "../lib/observe/ledger.ts";
+import { setObserving } from "../lib/observe/set-observing.ts";
 import { type ClaudeContext, claudeAssistant, claudeUser } from "./support/claude.ts";
 import { eventually } from "./support/eventually.ts";
-import { homePerTest, type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
+import { homePerTest, type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import { secondsAgo } from "./support/rows.ts";
 import { HOOKS, ROOT, startScript } from "./support/run.ts";
 
@@ -107,18 +107,30 @@ describe("PreCompact and SessionStart(compact)", () => {
 test("one switch turns observing off in PreCompact and after turns, in config.json or set at run time", async () => {
   for (const turnOff of [
     (home: TemporaryHome) => home.configure({ observe: { auto: false } }),
-    (home: TemporaryHome) =>
-      void setObserveSettings(home.paths, { settings: defaultSettings().observe, changes: { auto: "off" } }),
+    (home: TemporaryHome) => setObserving(home.paths, { auto: "off" }),
   ]) {
     using home = temporaryHome();
     const file = conversation(home, ID, ["Never use port 8080, it must be 8443.", "Fix src/gateway.ts"]);
-    turnOff(home);
+    await turnOff(home);
     expect((await home.hook("pre-compact", input(home, file, { trigger: "manual" }))).stdout).toBe("");
     await home.hook("stop", input(home, file, { stop_hook_active: false }));
     await finished(home);
     expect(existsSync(ledgerFile(home.paths, ID))).toBe(false);
   }
 }, 30_000);
+
+test("a switch that an earlier version kept beside the ledgers is moved into config.json", async () => {
+  using home = temporaryHome();
+  home.configure({ observe: { stepTokens: 9000 } });
+  const file = join(home.paths.observations, "settings.json");
+  write(file, JSON.stringify({ auto: false, retainTokens: 4000 }));
+  const transcript = conversation(home, ID, ["Fix the gateway"]);
+  await home.hook("session-start", input(home, transcript, { source: "startup" }));
+  await eventually("the work in the background", () => !existsSync(file));
+  expect(JSON.parse(readFileSync(home.paths.config, "utf8"))).toEqual({
+    observe: { stepTokens: 9000, auto: false, retainTokens: 4000 },
+  });
+});
 
 describe("Stop and SessionEnd", () => {
   test("return at once and have the session indexed and observed afterwards", async () => {

@@ -4,8 +4,9 @@ import { registerObservationCommands } from "../hooks/pi/commands.ts";
 import { registerObservations } from "../hooks/pi/observations.ts";
 import { exclusively } from "../hooks/pi/state.ts";
 import { estimateTokens } from "../lib/language/tokens.ts";
-import { readBackoff, setObserveSettings } from "../lib/observe/ledger.ts";
+import { readBackoff } from "../lib/observe/ledger.ts";
 import { readSessionMemory } from "../lib/observe/observe-session.ts";
+import { setObserving } from "../lib/observe/set-observing.ts";
 import { sessionAt } from "../lib/sessions/sessions.ts";
 import { temporaryHome } from "./support/home.ts";
 import { PI_SESSION, piAssistant, piEntry, piHeader, piLinked, piUser } from "./support/pi.ts";
@@ -146,7 +147,7 @@ test("mode, switch and thresholds set at run time hold from the next turn on", a
     answer: async (prompt) => observed(prompt),
   });
   const asks = async (changes: Record<string, string>) => {
-    setObserveSettings(host.config.paths, { settings: host.config.settings.observe, changes });
+    await setObserving(host.config.paths, changes);
     await host.emit("agent_settled");
     await host.settled();
     return host.asked.length > 0;
@@ -173,7 +174,8 @@ describe("a conversation that has grown to the threshold", () => {
     const sessions = [];
     for (const turnsOfIt of [2, 1]) {
       const rows = turns("one", "two", "three");
-      const host = await piHost(home, { rows, config: { observe }, answer, ...(choose ? { choose } : {}) });
+      const config = sessions.length === 0 ? { config: { observe } } : {};
+      const host = await piHost(home, { rows, answer, ...config, ...(choose ? { choose } : {}) });
       registerObservations(host.state);
       for (let turnOfIt = 0; turnOfIt < turnsOfIt; turnOfIt++) {
         host.add(turn(`more ${turnOfIt}`));

@@ -9,7 +9,7 @@ import { FOREIGN_LABEL, OWN_LABEL, splitWords } from "../../lib/base/text.ts";
 import type { SessionOutcome, Steps } from "../../lib/observe/observe-session.ts";
 import type { PiCommandContext, PiContext, PiTool } from "./api.ts";
 import { namingModel, observingModel } from "./models.ts";
-import { readForObserving } from "./observations.ts";
+import { changeObserving, readForObserving } from "./observations.ts";
 import { describeWithHint, exclusively, type PiState, pathsFor } from "./state.ts";
 
 const VIEW_LINES = 160; // promised
@@ -136,10 +136,8 @@ async function whenIdle(
   return (await exclusively(state, observe)) ?? "";
 }
 
-async function changeSettings({ config }: PiState, changes: Record<string, string>): Promise<string> {
-  const { setObserveSettings } = await import("../../lib/observe/ledger.ts");
-  const settings = setObserveSettings(config.paths, { settings: config.settings.observe, changes });
-  const { mode, auto, observerTokens, reflectorTokens, retainTokens } = settings;
+async function changeSettings(state: PiState, changes: Record<string, string>): Promise<string> {
+  const { mode, auto, observerTokens, reflectorTokens, retainTokens } = await changeObserving(state, changes);
   return `observations: ${mode}, automatic ${auto ? "on" : "off"}, compact at ${observerTokens} + ${retainTokens} retained, reflect at ${reflectorTokens}`;
 }
 

@@ -6,7 +6,7 @@
 
 import { numberOf, recordOf } from "../../lib/base/json.ts";
 import { counted } from "../../lib/base/text.ts";
-import type { ObserveSettings } from "../../lib/config/config.ts";
+import { loadConfig, type ObserveSettings } from "../../lib/config/config.ts";
 import type { Entry } from "../../lib/hosts/session.ts";
 import type { LedgerRecord } from "../../lib/observe/observations.ts";
 import type { ObserveOutcome } from "../../lib/observe/observe.ts";
@@ -25,7 +25,7 @@ export function registerObservations(state: PiState): void {
   const looks = new Map<string, { size: number; raw: number }>();
   const announced = new Set<string>();
   afterTurn(state, "observe", async (_, context) => {
-    const settings = await readSettings(state);
+    const settings = await readObserving(state);
     if (!settings.auto || settings.mode !== "buffered") return;
     if (!settings.rules && observingModel(config, context) === undefined) return;
     const session = await currentSession(context);
@@ -41,9 +41,19 @@ export function registerObservations(state: PiState): void {
   on(state, { session_before_compact: makeCompaction, session_before_tree: summarizeBranch });
 }
 
-async function readSettings({ config: { paths, settings } }: PiState) {
-  const { observeSettings } = await import("../../lib/observe/ledger.ts");
-  return observeSettings(paths, settings.observe);
+/** Reads anew how to observe: it may have been changed meanwhile, here or elsewhere. */
+async function readObserving({ config }: PiState): Promise<ObserveSettings> {
+  return (await loadConfig(config.env, process.cwd())).settings.observe;
+}
+
+/** Sets how to observe, for all sessions. */
+export async function changeObserving(
+  state: PiState,
+  changes: Record<string, string>,
+): Promise<ObserveSettings> {
+  const { setObserving } = await import("../../lib/observe/set-observing.ts");
+  await setObserving(state.config.paths, changes);
+  return await readObserving(state);
 }
 
 /** Announces once per session which model observes and its daily cap, since nobody was asked. */
@@ -123,9 +133,7 @@ async function askToCompact(state: PiState, context: PiContext, settings: Observ
   const answer = await context.ui.select?.(title, options, { signal: state.abort.signal });
   const [, changes] = answers.find(([option]) => option === answer) ?? [];
   if (changes === undefined) return;
-  const { setObserveSettings } = await import("../../lib/observe/ledger.ts");
-  const { paths, settings: configured } = state.config;
-  const { early } = setObserveSettings(paths, { settings: configured.observe, changes });
+  const { early } = await changeObserving(state, changes);
   if (early === "yes" && changes.early !== undefined && isQuiet(context)) context.compact({});
 }
 
@@ -150,10 +158,11 @@ export async function readForObserving(state: PiState, context: PiContext) {
   const { LEDGER_ENTRY_TYPE } = await import("../../lib/observe/ledger.ts");
   const { readSessionMemory } = await import("../../lib/observe/observe-session.ts");
   const { isStillVisible } = await import("../../lib/sessions/sessions.ts");
-  const { paths, settings } = config;
+  const { paths } = config;
   if (!isStillVisible(session, paths)) return undefined;
   // From pi's own leaf: when two instances write one file, its last row may be the other's.
   const leafId = context.sessionManager.getLeafId() ?? undefined;
+  const settings = { ...config.settings, observe: await readObserving(state) };
   const memory = readSessionMemory(session, { paths, settings, leafId });
   const complete = observingModel(config, context)?.complete;
   return {
@@ -218,7 +227,7 @@ interface Replaced {
  * for what is not observed yet.
  */
 async function makeSummary(state: PiState, context: PiContext, { leftIds, ...replaced }: Replaced) {
-  const { timeoutMs } = await readSettings(state);
+  const { timeoutMs } = await readObserving(state);
   const end = Date.now() + timeoutMs;
   const stopStep = setTimeout(() => state.observer.step?.abort(), timeoutMs / 2);
   const say = (text: string) => showStatus(state, context, { text, beside: "compaction" });

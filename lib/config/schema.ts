@@ -186,7 +186,7 @@ export function parseSettings(text: string, file: string, defaults: Settings): S
   throw invalid(
     file,
     `${what}${truncate(found ?? "nothing", FOUND_MAX_CHARS)}, ${message}`,
-    path.length > 0 ? "edit that key" : "write a JSON object",
+    path.length > 0 ? "correct its value" : "write a JSON object",
   );
 }
 

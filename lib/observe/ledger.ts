@@ -8,14 +8,12 @@
 
 import { closeSync, fstatSync, fsyncSync, openSync, readSync, statSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { SessionMemoryError } from "../base/errors.ts";
 import {
   changedAt,
   cutStem,
   ensureDirectory,
   namesIn,
   readIfExists,
-  readJson,
   remove,
   replaceFile,
 } from "../base/files.ts";
@@ -32,8 +30,7 @@ import {
   stringsOf,
 } from "../base/json.ts";
 import { WRITER_WAIT_MS, withLock } from "../base/locks.ts";
-import { nearestTo } from "../base/text.ts";
-import type { ObserveSettings, Paths } from "../config/config.ts";
+import type { Paths } from "../config/config.ts";
 import type { Entry, Session } from "../hosts/session.ts";
 import type { Held } from "../sessions/resolve.ts";
 import { type ForgetIn, type Forgetting, type Found, withExistingState, withState } from "../store/state.ts";
@@ -213,8 +210,6 @@ function relocateLedger(ledger: Ledger, entries: readonly Entry[]): Ledger {
 
 type LedgerPaths = Pick<Paths, "observations" | "state">;
 
-/** The file of settings made at run time. */
-const OVERRIDES = "settings.json";
 /** A minute, doubled with each failure up to six hours. */
 const BACKOFF_MS = { first: 60_000, most: 6 * 3_600_000 };
 
@@ -224,48 +219,6 @@ interface Backoff {
   /** Milliseconds since 1970. */
   notBefore: number;
   reason: string;
-}
-
-/** Returns the settings of config.json with those set at run time, which persist across sessions. */
-export function observeSettings(paths: LedgerPaths, settings: ObserveSettings): ObserveSettings {
-  const file = readJson(join(paths.observations, OVERRIDES));
-  const merged: Record<string, unknown> = { ...settings };
-  for (const [key, value] of Object.entries(isRecord(file) ? file : {})) {
-    // Anyone can edit the file: what does not fit is ignored.
-    if (fault(key, value) === undefined) merged[key] = value;
-  }
-  return merged as unknown as ObserveSettings;
-}
-
-/**
- * Sets thresholds, mode or switches for good: `{retainTokens: "4000"}`. Text is read as the key's type.
- *
- * @throws {SessionMemoryError} `USAGE` for an unknown key or a value that does not fit.
- */
-export function setObserveSettings(
-  paths: LedgerPaths,
-  { settings, changes }: { settings: ObserveSettings; changes: Readonly<Record<string, string>> },
-): ObserveSettings {
-  const path = join(paths.observations, OVERRIDES);
-  const file = readJson(path);
-  const overrides = { ...(isRecord(file) ? file : {}), ...parseChanges(changes) };
-  replaceFile(path, `${JSON.stringify(overrides, null, 2)}\n`);
-  return observeSettings(paths, settings);
-}
-
-/**
- * Reads what is to be set.
- *
- * @throws {SessionMemoryError} `USAGE` for an unknown key or a value that does not fit.
- */
-export function parseChanges(changes: Readonly<Record<string, string>>): Record<string, unknown> {
-  const values = Object.entries(changes).map(([key, text]) => {
-    const value = typed(text);
-    const wrong = fault(key, value);
-    if (wrong === undefined) return [key, value];
-    throw new SessionMemoryError("USAGE", `Cannot set ${key}=${text}: ${wrong}`, { hint: hintFor(key) });
-  });
-  return Object.fromEntries(values);
 }
 
 /** Returns the failures of a session's observer; undefined when the last attempt was fine. */
@@ -296,43 +249,6 @@ export function noteAttempt(paths: LedgerPaths, sessionId: string, failure: stri
       failure,
     );
   });
-}
-
-/** Names a value that fits a key, or the key that another one probably means. */
-function hintFor(key: string): string {
-  const kept = KEPT.get(key);
-  if (kept !== undefined) return `try ${key}=${typeof kept === "number" ? kept : kept[0]}`;
-  const nearest = nearestTo(key, [...KEPT.keys()]);
-  return nearest ? `did you mean ${nearest}?` : "--help lists the keys";
-}
-
-function typed(text: string): unknown {
-  if (text === "true" || text === "on") return true;
-  if (text === "false" || text === "off") return false;
-  return /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : text;
-}
-
-/** The keys that are kept for all sessions, with their values or the least number; config.json alone says who observes and at what cost. */
-const KEPT = new Map<string, readonly unknown[] | number>([
-  ["mode", ["buffered", "blocking"]],
-  ["auto", [true, false]],
-  ["early", ["ask", "yes", "no"]],
-  ["rules", [true, false]],
-  ["observerTokens", 1],
-  ["reflectorTokens", 1],
-  ["retainTokens", 0],
-  ["stepTokens", 1],
-]);
-
-/** Returns why a value does not fit a key, as the schema of config.json has it; undefined when it does. */
-function fault(key: string, value: unknown): string | undefined {
-  const fits = KEPT.get(key);
-  if (fits === undefined) return "there is no such key";
-  if (typeof fits === "number") {
-    const isNumber = Number.isInteger(value) && Number(value) >= fits;
-    return isNumber ? undefined : `expected a whole number of at least ${fits}`;
-  }
-  return fits.includes(value) ? undefined : `expected ${fits.slice(0, -1).join(", ")} or ${fits.at(-1)}`;
 }
 
 /** Forgets in each ledger, under its writers' lock, and returns how many it was found in. */

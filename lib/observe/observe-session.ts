@@ -12,14 +12,7 @@ import type { Store } from "../store/store.ts";
 import { statUnpacked } from "../transcripts/files.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import { readActiveBranch } from "../transcripts/tree.ts";
-import {
-  appendLedgerFile,
-  ledgerFile,
-  noteAttempt,
-  observeSettings,
-  readBackoff,
-  readLedger,
-} from "./ledger.ts";
+import { appendLedgerFile, ledgerFile, noteAttempt, readBackoff, readLedger } from "./ledger.ts";
 import { foldLedger, type Ledger, type LedgerRecord } from "./observations.ts";
 import { isStepDue, type ObserveOptions, type ObserveOutcome, observe } from "./observe.ts";
 import { isReflectionDue, type ReflectOutcome, reflect } from "./reflect.ts";
@@ -200,8 +193,7 @@ export function readSessionMemory(
   const entries = readConversation(session, { leafId, rules });
   const { ledger, skipped } = readLedger(session, { paths, rules, entries, leafId });
   const { timezone } = settings;
-  const observing = observeSettings(paths, settings.observe);
-  return { session, paths, entries, ledger, skipped, settings: observing, timezone };
+  return { session, paths, entries, ledger, skipped, settings: settings.observe, timezone };
 }
 
 function readConversation(

@@ -10,7 +10,6 @@ import { ASKED_HOST, setHostAsModel } from "../hosts/asked-host.ts";
 import type { Host } from "../hosts/host.ts";
 import { countKnown } from "../index/known-sessions.ts";
 import { suggestQuestions } from "../naming/own-questions.ts";
-import { observeSettings } from "../observe/ledger.ts";
 import { isCompactionDue } from "../observe/render-observations.ts";
 import { recordWritten } from "../store/state.ts";
 import { filesToWrite, isSkillPage, outdatedPages, placeOf, removeFiles } from "./host-files.ts";
@@ -130,7 +129,7 @@ function announce(setup: Setup, steps: readonly Step[]): string[] {
  */
 function observedIn({ name, observesItself }: Host, setup: Setup): string[] {
   if (!observesItself || !setup.report.commands.some(({ host }) => host === name)) return [];
-  const observe = observeSettings(setup.paths, setup.settings.observe);
+  const { observe } = setup.settings;
   const receivers = describeReceivers(setup);
   const isOn = observe.model !== "none" || observe.rules;
   const tokens = (observe.observerTokens + observe.retainTokens).toLocaleString("en-US");

@@ -48,8 +48,8 @@ export interface PiHost {
 
 export interface PiHostOptions {
   rows: readonly Row[];
-  /** What config.json says. */
-  config: object;
+  /** What config.json says. @default what it says already */
+  config?: object;
   /** The model's answer to a prompt, as JSON. */
   answer?: (prompt: string, signal: AbortSignal | undefined) => Promise<object>;
   /** `null`: pi has none. */
@@ -62,7 +62,7 @@ export interface PiHostOptions {
 export async function piHost(home: TemporaryHome, options: PiHostOptions): Promise<PiHost> {
   const file = writePi(home, { rows: options.rows });
   mkdirSync(dirname(home.paths.config), { recursive: true });
-  writeFileSync(home.paths.config, JSON.stringify(options.config));
+  if (options.config) writeFileSync(home.paths.config, JSON.stringify(options.config));
   const handlers = new Map<string, ((data: PiEvent, context: PiContext) => unknown)[]>();
   const tools = new Map<string, PiTool>();
   const commands = new Map<string, (args: string, context: PiCommandContext) => Promise<void>>();
