@@ -62,13 +62,13 @@ describe("forget", () => {
       }),
       keepOn((round) => started("search", [`${MARK}user ${round}`])),
     ];
-    await Bun.sleep(700);
+    await Bun.sleep(300);
     const forget = () => home.run("forget", "--yes", ...victims.map(({ id }) => id));
     let forgot = await forget();
     // It says to run it again where a reader kept the database's log from being emptied.
     for (let time = 0; time < 20 && forgot.stderr.includes("error: BUSY"); time++) forgot = await forget();
     expect(forgot.exitCode).toBe(0);
-    await Bun.sleep(700);
+    await Bun.sleep(300);
     isOver = true;
     await Promise.all(others);
     expect(holding(home, MARK)).toEqual([]);

@@ -52,8 +52,8 @@ test("kill -9 at any moment, then a normal run: the index is the one built in pe
   for (let round = 0; round < SOAK; round++) {
     using home = temporaryHome();
     write(home.paths.config, config);
-    const files = Array.from({ length: 12 }, (_, i) => {
-      const rows = Array.from({ length: random.integer(1, i === 0 ? 130 : 30) }, (_, k) =>
+    const files = Array.from({ length: 8 }, (_, i) => {
+      const rows = Array.from({ length: random.integer(1, i === 0 ? 60 : 20) }, (_, k) =>
         turn(`topic${i} question ${k}`, `answer ${"word ".repeat(random.integer(1, 120))}`, { minute: k }),
       );
       return writeClaude(home, { id: uuidFrom(`killed ${round} ${i}`), rows });

@@ -168,18 +168,19 @@ test("what is missing, fails, hangs or answers nonsense changes nothing for open
     if (starter !== "") write(join(root, "bin", "session-memory"), starter);
     return join(root, "hooks", "opencode", "session-memory.js");
   };
-  for (const [name, starter] of [
-    ["missing", ""],
-    ["failing", "exit 3\n"],
-    ["nonsense", "echo '{\"context\": '\n"],
-    ["hanging", "exec sleep 20\n"],
-  ] as const) {
-    const seen = await drive(
-      'return [await prompt("hello"), await hooks.event({ event: { type: "session.created" } }), await hooks["tool.execute.after"]({ tool: "bash", sessionID }, {})];',
-      { plugin: broken(name, starter) },
-    );
-    expect([name, seen]).toEqual([name, [[], null, null]]);
-  }
+  const starters = {
+    missing: "",
+    failing: "exit 3\n",
+    nonsense: "echo '{\"context\": '\n",
+    hanging: "exec sleep 20\n",
+  };
+  const calls =
+    'return Promise.all([prompt("hello"), hooks.event({ event: { type: "session.created" } }), hooks["tool.execute.after"]({ tool: "bash", sessionID }, {})]);';
+  const seen = Object.entries(starters).map(async ([name, starter]) => [
+    name,
+    await drive(calls, { plugin: broken(name, starter) }),
+  ]);
+  expect(await Promise.all(seen)).toEqual(Object.keys(starters).map((name) => [name, [[], null, null]]));
 });
 
 test("set-up writes the line that opencode loads, and --remove takes it out", async () => {
