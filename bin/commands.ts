@@ -48,8 +48,8 @@ async function overview(): Promise<string[]> {
   const { count } = countKnown(places, "");
   if (!settings || count === 0)
     return ["No sessions are known yet: session-memory setup indexes what is there.", ""];
-  const { clean } = readRules(settings);
   const paths = withFolders(places, { settings, env });
+  const { clean } = readRules(paths);
   const question = questionByName(paths, currentDirectory());
   const told = readTold(paths.log);
   const today = toldOn(told, new Date(), settings.timezone).length;

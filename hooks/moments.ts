@@ -71,7 +71,7 @@ async function lastRowTime({ session: { file }, paths }: Asked): Promise<string 
   ]);
   if (file === undefined || !statUnpacked(file)?.isFile()) return undefined;
   const isWanted = ({ at }: Pick<Row, "at">) => at !== undefined;
-  const { entries } = readLast(file, { rules: readRules(paths.rules), isWanted, count: 1 });
+  const { entries } = readLast(file, { rules: readRules(paths), isWanted, count: 1 });
   return entries.findLast(isWanted)?.at;
 }
 

@@ -33,8 +33,8 @@ export function describeObserved(asked: Asked): string | undefined {
   return rendered && head + rendered + foot;
 }
 
-function ledgerOf({ host: agent, session: { id, file = "" }, paths, settings }: Asked) {
-  return readLedger({ id, agent, file }, { paths, rules: readRules(settings) }).ledger;
+function ledgerOf({ host: agent, session: { id, file = "" }, paths }: Asked) {
+  return readLedger({ id, agent, file }, { paths, rules: readRules(paths) }).ledger;
 }
 
 /**
@@ -53,5 +53,5 @@ export async function observeRest(asked: Asked): Promise<string | undefined> {
     const { observeSession } = await import("../lib/observe/observe-session.ts");
     await observeSession(found, { paths, settings, when: "all", waitMs: OBSERVER_WAIT_MS });
   }
-  return observationsToCome(ledgerOf({ ...asked, settings }));
+  return observationsToCome(ledgerOf(asked));
 }

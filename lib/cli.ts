@@ -118,7 +118,7 @@ export function runScript<F extends Flags>(
     const show = (data: unknown, lines: Iterable<Line | string>) =>
       values.json ? printJson(data) : [...lines].every((line) => print(line));
     const asking = { paths, cwd, current, remark: note };
-    const config = { ...loaded, currentSession: current, paths, cwd, rules: readRules(settings) };
+    const config = { ...loaded, currentSession: current, paths, cwd, rules: readRules(paths) };
     await main({ ...config, args, values, words, configError, asking, show });
   });
 }

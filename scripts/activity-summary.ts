@@ -80,7 +80,7 @@ export function getSessionUpdates(options: SessionUpdateOptions): string | null 
       sessions,
       describe: (found) => [...found],
     },
-    { rules: exclusionBy(settings, resolvePaths(process.env)), maxChars: settings.activity.maxChars },
+    { rules: exclusionBy(resolvePaths(process.env)), maxChars: settings.activity.maxChars },
   );
   updates.commit();
   return updates.text;

@@ -31,7 +31,7 @@ import {
   usageError,
   warn,
 } from "../lib/cli.ts";
-import { currentExclude, type ExcludeSettings, expandPath, seeingExcluded } from "../lib/config/config.ts";
+import { currentPaths, type ExcludeSettings, expandPath, seeingExcluded } from "../lib/config/config.ts";
 import {
   type ForgetOptions,
   type Forgotten,
@@ -50,13 +50,13 @@ import { forgetNotes } from "../lib/naming/note.ts";
 import { forgetLedgers, ledgerFile } from "../lib/observe/ledger.ts";
 import { forgetStanding } from "../lib/observe/standing-rules.ts";
 import { forgetReports } from "../lib/report/html.ts";
-import { fitting } from "../lib/sessions/gate.ts";
 import { storingHost } from "../lib/sessions/hosts.ts";
 import { projectDirectories, projectKey, realDirectory } from "../lib/sessions/project.ts";
 import { pulledSessions } from "../lib/sessions/pulled.ts";
 import { asHeld } from "../lib/sessions/resolve.ts";
 import { forgetPublished, readmitForgotten, withdrawForgotten } from "../lib/share/share-state.ts";
 import { hasPromptsAlone } from "../lib/transcripts/files.ts";
+import { fitting } from "../lib/transcripts/rules.ts";
 
 const USAGE = `\
 Usage: session-memory forget <session>… | --project <p> | --before <t> | --pattern <regex>…
@@ -188,7 +188,7 @@ function excludedByName(
   { values: { before }, paths }: ForgetRun,
 ): string[] {
   if (project !== undefined && before === undefined) {
-    const fits = fitting(project, paths.rules);
+    const fits = fitting(project, paths);
     const isKeptOut = ({ id, cwd }: Target) => fits({ id, cwd, project: cwd && projectKey(cwd) });
     return targets.filter((target) => !isKeptOut(target)).map(({ id }) => id);
   }
@@ -220,8 +220,8 @@ function forgetOptions(
   exclude: ExcludeSettings,
 ): Omit<ForgetOptions, "dryRun"> {
   const refresh = async () => {
-    const settings = { ...config.settings, exclude: currentExclude(paths, config.settings.exclude) };
-    const reading = { ...paths, rules: settings };
+    const reading = currentPaths({ ...paths, rules: config.settings });
+    const settings = { ...config.settings, exclude: reading.rules.exclude };
     await updateCopies(reading);
     await refreshIndex({ ...config, cwd, settings, paths: reading });
   };

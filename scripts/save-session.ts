@@ -123,7 +123,7 @@ export async function saveSessionToMemory(options: SaveOptions): Promise<string 
  */
 export async function saveSession(options: SaveOptions): Promise<Saved> {
   const { config = unconfigured(), sessionFile, sessionId, messageCount: count = MESSAGES } = options;
-  const rules = readRules(config.settings);
+  const rules = readRules(config.paths);
   const end = readEnd(sessionFile, { count, rules });
   if (end.messages.length === 0) {
     const message = `Cannot save session "${sessionId}": nothing was said in it`;

@@ -96,7 +96,7 @@ interface ReferenceContext {
 export async function referenceContext(prompt: string, options: ReferenceOptions): Promise<ReferenceContext> {
   const references: ReferenceOutcome[] = [];
   const lines: string[] = [];
-  const rules = readRules(options.paths.rules);
+  const rules = readRules(options.paths);
   for (const reference of findReferences(prompt)) {
     const { written } = reference;
     if (references.length >= REFERENCES_MAX) {
@@ -229,12 +229,12 @@ async function answerTo(
   session: Session,
   options: ReferenceOptions,
 ): Promise<AnsweredQuestion> {
-  const { model, settings, signal } = options;
+  const { model, paths, signal } = options;
   try {
     const complete = await model?.();
     if (!complete) return await findAnswer(question, session, options);
     const { querySession } = await import("../lib/naming/question.ts");
-    const { answer, ...rest } = await querySession({ session }, question, { complete, settings, signal });
+    const { answer, ...rest } = await querySession({ session }, question, { complete, paths, signal });
     return { question, answer: { text: answer, ...rest } };
   } catch (error) {
     if (!(error instanceof SessionMemoryError)) throw error;

@@ -25,15 +25,7 @@ describe("loadConfig()", () => {
   test("gives every default when there is no file", async () => {
     const home = homeWith();
     const config = await loadConfig(home.env, home.project);
-    const beside = (name: string) => join(home.paths.home, name);
-    expect(config.settings).toEqual({
-      ...defaultSettings(),
-      redact: { extra: [], noted: beside("secret-rows.ndjson") },
-      exclude: {
-        ...defaultSettings().exclude,
-        ...{ forgotten: beside("forgotten"), repositories: beside("projects.json"), home: home.home },
-      },
-    });
+    expect(config.settings).toEqual(defaultSettings());
     expect(config.settings.llm).toBeUndefined();
   });
 

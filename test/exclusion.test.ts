@@ -26,10 +26,10 @@ describe("exclusionBy()", () => {
     ["another id", [uuidFrom("other")], { id }, false],
   ] as const)("keeps sessions out by %s: %p", (_, sessions, session, isOut) => {
     expect(
-      exclusionBy(
-        { redact: { extra: [] }, exclude: { ...NOTHING, sessions: [...sessions] } },
-        home.paths,
-      ).admits(session),
+      exclusionBy({
+        ...home.paths,
+        rules: { redact: { extra: [] }, exclude: { ...NOTHING, sessions: [...sessions] } },
+      }).admits(session),
     ).toBe(!isOut);
   });
 });

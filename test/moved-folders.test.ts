@@ -53,7 +53,7 @@ test("what is shared of a project stays shared after a move, and is never anothe
   await home.ok("embed");
   const published = async () => {
     const config = await loadConfig(home.env, home.root);
-    const exclusion = currentExclusion(config);
+    const exclusion = currentExclusion(config.paths);
     const held = openStore(config.paths.database);
     const found = localSessions({ store: held, config, exclusion });
     held.close();

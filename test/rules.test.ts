@@ -1,13 +1,14 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
+import { resolvePaths } from "../lib/config/config.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { readActiveBranch, readEntries, readLastEntries } from "./support/entries.ts";
 import { temporaryHome, write } from "./support/home.ts";
 
 const rules = readRules({
-  redact: { extra: [] },
-  exclude: { sessions: [], projects: [], patterns: ["aubergine"] },
+  ...resolvePaths({ HOME: "/nowhere" }),
+  rules: { redact: { extra: [] }, exclude: { sessions: [], projects: [], patterns: ["aubergine"] } },
 });
 
 test("an excluded prompt takes its answer with it, an excluded answer only itself", () => {

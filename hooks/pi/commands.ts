@@ -219,7 +219,7 @@ async function askSession({ input, context, signal, state: { config } }: Asked):
     throw new SessionMemoryError("USAGE", "Expected a session", { hint: 'give its id, name or "last"' });
   const [paths, current] = [pathsFor(config, context), context.sessionManager.getSessionId()];
   const found = await findPlace(reference, { paths, cwd: context.cwd, current });
-  const how = { complete, settings: config.settings, signal };
+  const how = { complete, paths, signal };
   const { answer, confidence, citations, notes } = await querySession(
     found,
     stringOf(input.question) ?? "",

@@ -37,7 +37,7 @@ export async function seenText(
   { paths, settings, now = new Date() }: SeenSources,
 ): Promise<string | undefined> {
   if (!settings.activity.seenBefore || failed.output === "") return undefined;
-  const keys = await indexedKeys(failed.output, settings);
+  const keys = await indexedKeys(failed.output, paths);
   if (!holdsAny(paths.database, keys) || (await failed.hasFailed?.()) === false) return undefined;
   return await newlySeen(failed, { paths, settings, now });
 }
@@ -56,11 +56,11 @@ function mayHoldSecret(line: string): boolean {
 }
 
 /** Returns the keys of an output's error lines as the index has them; the rules of redaction are loaded only for secrets. */
-async function indexedKeys(output: string, settings: Settings): Promise<number[]> {
+async function indexedKeys(output: string, paths: PathsWithRules): Promise<number[]> {
   const lines = errorKeys(output, { hasFailed: true });
   if (![...lines.values()].some(mayHoldSecret)) return [...lines.keys()];
   const { readRules } = await import("../transcripts/rules.ts");
-  return [...errorKeys(readRules(settings).clean(output), { hasFailed: true }).keys()];
+  return [...errorKeys(readRules(paths).clean(output), { hasFailed: true }).keys()];
 }
 
 /** Returns whether an index holds an error's line. */
@@ -104,7 +104,7 @@ async function newlySeen(
   ]);
   const [isOwn, origin] =
     failed.cwd === undefined ? [] : [matchProject(failed.cwd, paths), readOrigin(failed.cwd)];
-  const rules = readRules(settings);
+  const rules = readRules(paths);
   const store = openStore(paths.database, { create: false });
   try {
     if (!isRedactedBy(store, settings)) return undefined;

@@ -134,7 +134,7 @@ export function readUpdates(options: UpdateOptions): Updates {
     .flatMap((each) => activityIn(each, look, since) ?? []);
   return renderUpdates(
     { ...look, viewer, sessions, describe, copied, passed },
-    { rules: exclusionBy(settings, paths), maxChars, since, deadline: options.deadline },
+    { rules: exclusionBy(paths), maxChars, since, deadline: options.deadline },
   );
 }
 

@@ -20,7 +20,7 @@ import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
 import { tryLock, withLock } from "../base/locks.ts";
 import { counted } from "../base/text.ts";
 import { DAY_MS } from "../base/time.ts";
-import { currentExclude, type Paths, type PathsWithRules, type Settings } from "../config/config.ts";
+import { currentPaths, type Paths, type PathsWithRules, type Settings } from "../config/config.ts";
 import { appendBlocks, readNote } from "../hosts/blocks.ts";
 import type { Host } from "../hosts/host.ts";
 import { findHost, HOSTS } from "../hosts/hosts.ts";
@@ -156,10 +156,10 @@ const LOCK_WAIT_MS = 10_000;
  * Writes the copies of an earlier version anew in the one place, and what it adds or changes later. The old file stays until
  * nothing has used it for thirty days, for whoever goes back to that version.
  */
-async function takeFormer({ paths, settings, isOver, rest }: ArchiveOptions): Promise<void> {
+async function takeFormer({ paths, isOver, rest }: ArchiveOptions): Promise<void> {
   const former = formerCopies(paths);
   if (former.length === 0) return;
-  const [version, writer] = [rulesVersion(settings), copyWriter(paths)];
+  const [version, writer] = [rulesVersion(paths), copyWriter(paths)];
   const isWanted = unpackedTest(paths);
   for (const copy of former) {
     if (isOver?.()) break;
@@ -222,11 +222,11 @@ function isUnused(file: string): boolean {
 }
 
 /** Writes copies anew that were made under other rules and whose transcript is gone. */
-async function rewriteAlone({ paths, settings, isOver, rest }: ArchiveOptions): Promise<void> {
-  const rules = readRules(paths.rules);
+async function rewriteAlone({ paths, isOver, rest }: ArchiveOptions): Promise<void> {
+  const rules = readRules(paths);
   const alone = findCopies(paths).filter(({ isThere }) => !isThere);
   if (alone.length === 0) return;
-  const version = rulesVersion(settings);
+  const version = rulesVersion(paths);
   for (const file of filesOf(alone, paths)) {
     if (isOver?.()) return;
     if ((readNote(file) ?? { rules: version }).rules === version) continue;
@@ -288,7 +288,7 @@ async function copyIdle(options: ArchiveOptions): Promise<void> {
   for (const session of sessions) {
     const file = archivePlace(paths, session);
     const copy = byFile.get(file);
-    const isCurrent = copy !== undefined && isCopied(session, file, settings);
+    const isCurrent = copy !== undefined && isCopied(session, file, paths);
     if (!isCurrent && !isPlainName(session.id)) continue; // its id names the copy
     const bytes = isCurrent ? copy.bytes : Math.ceil((session.size + outputBytes(session)) * SHARE_MAX);
     if (used + bytes > maxMb * BYTES_PER_MB) {
@@ -318,10 +318,10 @@ function deletionTime(paths: Paths): (session: Session) => number {
 }
 
 /** Returns whether a copy holds what its transcript holds now, by the rules as they are now. */
-function isCopied(session: Session, copy: string, settings: Settings): boolean {
+function isCopied(session: Session, copy: string, paths: PathsWithRules): boolean {
   const { size, modifiedAt } = session;
   const note = readNote(copy);
-  const isSame = note?.size === size && note.modified === modifiedAt && note.rules === rulesVersion(settings);
+  const isSame = note?.size === size && note.modified === modifiedAt && note.rules === rulesVersion(paths);
   return (
     isSame &&
     hostOutputs(session).every((output) => statStored(outputPlace(copy, fileStem(basename(output)))))
@@ -329,16 +329,11 @@ function isCopied(session: Session, copy: string, settings: Settings): boolean {
 }
 
 /** Copies a session by the rules of this moment; a session forgotten meanwhile leaves no copy. */
-async function copySession(
-  session: Session,
-  copy: string,
-  { paths, settings, rest }: ArchiveOptions,
-): Promise<void> {
+async function copySession(session: Session, copy: string, { paths, rest }: ArchiveOptions): Promise<void> {
   const { file, size, modifiedAt, agent, id, parentId } = session;
-  const now = () => ({ ...settings, exclude: currentExclude(paths, settings.exclude) });
-  const { redact, exclude } = now();
-  const rules = readRules({ redact, exclude });
-  const note = { size, modified: modifiedAt, rules: rulesVersion({ redact, exclude }) };
+  const now = currentPaths(paths);
+  const rules = readRules(now);
+  const note = { size, modified: modifiedAt, rules: rulesVersion(now) };
   const about = shownNote({ agent, id, parent: parentId, place: file }, rules);
   const options = { rules, note, about, modifiedAt, durable: false, rest };
   if (!isStillVisible(session, paths)) return;
@@ -351,7 +346,7 @@ async function copySession(
   } catch {
     return; // gone since it was listed, or not ours to read
   }
-  if (rulesVersion(now()) !== note.rules || !isStillVisible(session, paths)) removeCopy(copy);
+  if (rulesVersion(currentPaths(paths)) !== note.rules || !isStillVisible(session, paths)) removeCopy(copy);
 }
 
 /** Returns the long outputs that a host keeps beside a transcript, which its clean-up may delete before that. */
@@ -535,14 +530,15 @@ async function forgetIn(forgetting: Forgetting, { paths, dryRun }: ForgetIn): Pr
     const named = copies.filter(({ id = "", parentId = id, owner }) =>
       [...idsOf({ id, owner }), parentId].some((each) => isForgotten(forgetting, each, [])),
     );
-    const exclude = currentExclude(paths, paths.rules.exclude);
+    const { redact, exclude } = paths.rules;
+    const rules = readRules(currentPaths({ ...paths, rules: { redact, exclude } }));
     for (const { file, id = "" } of dryRun ? [] : named) {
       if (!forgetting.lines?.has(id)) removeCopy(file);
-      else await rewrite(file, { rules: readRules({ ...paths.rules, exclude }) });
+      else await rewrite(file, { rules });
     }
     return done(new Set(named.map(sessionKey)));
   }
-  const rules = withText(readRules(paths.rules), forgetting.hasText);
+  const rules = withText(readRules(paths), forgetting.hasText);
   const holding = new Set<string>();
   for (const copy of copies) {
     if ((await rewrite(copy.file, { rules, dryRun: true })) === 0) continue;

@@ -40,7 +40,7 @@ export function readNews(paths: PathsWithRules): NewsOf[] {
 }
 
 function isCurrent(paths: PathsWithRules): boolean {
-  const [made, ...rules] = [newsFile(paths), paths.config, paths.rules.exclude.forgotten ?? ""].map(
+  const [made, ...rules] = [newsFile(paths), paths.config, paths.forgotten].map(
     (file) => statPath(file)?.mtimeMs ?? 0,
   );
   return made !== 0 && rules.every((time) => time <= (made ?? 0));
@@ -92,7 +92,7 @@ function newsIn(
   files: readonly string[],
   { told, since }: { told: ReadonlyMap<string, Told>; since: number },
 ): NewsOf[] {
-  const rules = currentExclusion({ paths, settings: paths.rules });
+  const rules = currentExclusion(paths);
   return files.flatMap((file) => {
     const about = told.get(file);
     if (!about) return [];

@@ -44,7 +44,7 @@ export function restoreSession(
   const origin = { id: head.id ?? session.id, file: session.file };
   const target: RestoreTarget = { id: crypto.randomUUID(), folder, from: head.cwd, origin, at };
   const file = restorer.place(paths.expand(host.home), target, { ...host, expand: paths.expand });
-  const records = readRecords(session.file, { head, rules: readRules(paths.rules) });
+  const records = readRecords(session.file, { head, rules: readRules(paths) });
   const { machine, archived } = session;
   const isForeign = machine === undefined && !archived && !hostByPlace(session.file, paths);
   const rows = () => restoredRows(records, { target, restorer, isForeign });

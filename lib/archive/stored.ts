@@ -58,7 +58,7 @@ interface Run extends Copying {
 export function copyStored(sources: readonly Source[], options: Copying): void {
   const { paths, isAnew } = options;
   const before = sourceStates(paths);
-  const rules = currentExclusion({ paths, settings: paths.rules });
+  const rules = currentExclusion(paths);
   const changed = sources.flatMap((source) => {
     const state = stateReader(source, { paths, rules });
     const files = source.files.map((file) => ({ file, place: shortHash(file), state: state(file) }));
@@ -73,7 +73,7 @@ export function copyStored(sources: readonly Source[], options: Copying): void {
     rules,
     writer,
     told: toldCopies(paths),
-    version: rulesVersion({ redact: paths.rules.redact, exclude: rules.exclude }),
+    version: rulesVersion(rules.paths),
   };
   const states = new Map<number, string>();
   const problems: string[] = [];
@@ -99,8 +99,9 @@ export function copyStored(sources: readonly Source[], options: Copying): void {
 /** Returns what describes in what state a host's file is, and what of it is to be copied. */
 function stateReader(
   { agent, store, from }: Source,
-  { paths, rules: { exclude } }: Pick<Run, "paths" | "rules">,
+  { paths, rules }: Pick<Run, "paths" | "rules">,
 ): (file: string) => string {
+  const { exclude } = rules.paths.rules;
   const kept = [exclude.sessions, exclude.projects];
   const there = from === "prompts" ? [...transcriptIds(paths, agent)].sort() : [];
   const wanted = shortHash(JSON.stringify([kept, there]));
@@ -127,7 +128,7 @@ function copyFrom(file: string, source: Source, run: Run): { isAll: boolean; fai
   const store = source.store.open(file, openForeign);
   if (store.isBeingWritten) return { isAll: false, failed };
   const isWanted = wantedTest(source, run);
-  const { sessions, projects } = rules.exclude;
+  const { sessions, projects } = rules.paths.rules.exclude;
   const isNoneOut = sessions.length + projects.length === 0;
   try {
     for (const session of store.sessions()) {
@@ -271,7 +272,7 @@ function headLine(
 
 /** Lets sessions be read that have no copy, or an outdated one, where none can be written. */
 export function readStored(sources: readonly Source[], paths: PathsWithRules): void {
-  const rules = currentExclusion({ paths, settings: paths.rules });
+  const rules = currentExclusion(paths);
   const told = toldCopies(paths);
   for (const source of sources) {
     const isWanted = wantedTest(source, { paths, rules });

@@ -5,13 +5,13 @@
  */
 
 import { existsSync } from "node:fs";
-import { basename, delimiter, dirname, isAbsolute, join, resolve, sep } from "node:path";
+import { basename, delimiter, isAbsolute, join, resolve, sep } from "node:path";
 import { describeError, findRefusal, SessionMemoryError } from "../base/errors.ts";
 import { readIfExists, readText, statPath } from "../base/files.ts";
 import { isRecord, parseRecord } from "../base/json.ts";
 import type { Environment } from "../base/runtime.ts";
 import { MACHINE_NAME, shortHash } from "../base/text.ts";
-import type { ExcludeSettings, Settings, SyncedFolder } from "./schema.ts";
+import type { Settings, SyncedFolder } from "./schema.ts";
 
 export type { Environment } from "../base/runtime.ts";
 export type {
@@ -51,6 +51,12 @@ const PLACES = {
   observations: "observations",
   meta: "sessions-meta",
   log: "log.ndjson",
+  /** The keys of forgotten rows. */
+  forgotten: "forgotten",
+  /** The rows of sessions that announce secrets. */
+  secretRows: "secret-rows.ndjson",
+  /** The repositories that were seen, and where. */
+  repositories: "projects.json",
 };
 type Places = Record<keyof typeof PLACES, string>;
 
@@ -141,30 +147,6 @@ export function defaultSettings(): Settings {
   };
 }
 
-/** Returns the file in which it is noted which repositories were where. */
-export function repositoriesFile(home: string): string {
-  return join(home, "projects.json");
-}
-
-/** Returns the file with the keys of forgotten rows. */
-export function forgottenFile(config: string): string {
-  return join(dirname(config), "forgotten");
-}
-
-/** Returns settings with the files beside config.json that say more of what is redacted and excluded. */
-function withFiles<T extends Pick<Settings, "redact" | "exclude">>(
-  settings: T,
-  { config, expand }: Pick<Paths, "config" | "expand">,
-): T {
-  const { redact, exclude } = settings;
-  const repositories = repositoriesFile(dirname(config));
-  return {
-    ...settings,
-    redact: { ...redact, noted: join(dirname(config), "secret-rows.ndjson") },
-    exclude: { ...exclude, forgotten: forgottenFile(config), repositories, home: expand("~") },
-  };
-}
-
 /** The lists of config.json's `exclude`. */
 export const EXCLUDE_KEYS = ["sessions", "projects", "patterns"] as const;
 export type ExcludeKey = (typeof EXCLUDE_KEYS)[number];
@@ -173,7 +155,7 @@ export type ExcludeKey = (typeof EXCLUDE_KEYS)[number];
  * Reads the settings that the prompt hook needs by plain checks: the schema costs four empty starts. Undefined when
  * config.json exists and is invalid.
  */
-export function readHookSettings(paths: Pick<Paths, "config" | "expand">): Settings | undefined {
+export function readHookSettings(paths: Pick<Paths, "config">): Settings | undefined {
   const settings = defaultSettings();
   let text: string | undefined;
   try {
@@ -181,7 +163,7 @@ export function readHookSettings(paths: Pick<Paths, "config" | "expand">): Setti
   } catch {
     return undefined;
   }
-  if (text === undefined) return withFiles(settings, paths);
+  if (text === undefined) return settings;
   const file = parseRecord(text);
   if (!file) return undefined;
   const { activity, exclude, redact, volute } = settings;
@@ -189,7 +171,7 @@ export function readHookSettings(paths: Pick<Paths, "config" | "expand">): Setti
   const { transcripts = [] } = file;
   if (!read || !Array.isArray(transcripts) || !transcripts.every(isSyncedFolder)) return undefined;
   if (!["project", "all"].includes(read.activity.scope) || read.activity.maxChars < 0) return undefined;
-  return withFiles({ ...settings, ...read, transcripts }, paths);
+  return { ...settings, ...read, transcripts };
 }
 
 /** Returns the defaults with the given values in their place, key by key; undefined if one is of another type. */
@@ -220,7 +202,7 @@ export function resolvePaths(env: Environment): PathsWithRules {
     const path = place.replace(/\(\$(\w+)\|([^)]*)\)/, (_, name, otherwise) => env[name] || otherwise);
     return path && resolve(path.replace(/^~/, user));
   };
-  const { redact, exclude } = withFiles(defaultSettings(), { ...inHome, expand });
+  const { redact, exclude } = defaultSettings();
   const database = indexPath(home, transcripts);
   return {
     ...inHome,
@@ -291,7 +273,7 @@ export async function loadConfig(env: Environment, cwd: string): Promise<Config>
   if (text === undefined) return config;
   // The schema costs four empty starts, so it is loaded only for a file that is there.
   const { parseSettings } = await import("./schema.ts");
-  const settings = withFiles(parseSettings(text, paths.config, defaultSettings()), paths);
+  const settings = parseSettings(text, paths.config, defaultSettings());
   return { ...config, settings, paths: withFolders(paths, { settings, env: config.env }) };
 }
 
@@ -311,8 +293,7 @@ function readConfig(file: string): string | undefined {
 export function defaultConfig(env: Environment, cwd: string): Config {
   const trusted = trustedEnvironment(env, cwd);
   const paths = resolvePaths(trusted.env);
-  const settings = withFiles(defaultSettings(), paths);
-  return { paths, settings, env: { ...trusted.env }, ignored: trusted.ignored, cwd };
+  return { paths, settings: defaultSettings(), env: { ...trusted.env }, ignored: trusted.ignored, cwd };
 }
 
 /** Returns the paths for a command that must see excluded sessions: to forget them, or to bring them back. */
@@ -320,15 +301,14 @@ export function seeingExcluded(paths: PathsWithRules): PathsWithRules {
   return { ...paths, rules: { ...paths.rules, exclude: defaultSettings().exclude, seesExcluded: true } };
 }
 
-/** Returns what a process excluded at its start together with what config.json excludes now. */
-export function currentExclude(
-  paths: Pick<Paths, "config" | "expand">,
-  known: ExcludeSettings,
-): ExcludeSettings {
+/** Returns the paths with what config.json excludes now beside what a process excluded at its start. */
+export function currentPaths(paths: PathsWithRules): PathsWithRules {
+  const { redact, exclude: known, seesExcluded } = paths.rules;
   const now = readHookSettings(paths)?.exclude;
-  if (!now) return known;
+  if (seesExcluded || !now) return paths;
   const both = (key: ExcludeKey) => [...new Set([...known[key], ...now[key]])];
-  return { ...now, sessions: both("sessions"), projects: both("projects"), patterns: both("patterns") };
+  const exclude = { sessions: both("sessions"), projects: both("projects"), patterns: both("patterns") };
+  return { ...paths, rules: { redact, exclude } };
 }
 
 /**

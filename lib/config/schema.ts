@@ -141,16 +141,8 @@ export type LlmConfig = z.infer<typeof LLM> &
 export type EmbeddingConfig = z.infer<typeof EMBEDDING>;
 export type ShareConfig = z.infer<typeof SHARE>;
 export type SyncedFolder = z.infer<typeof SYNCED>;
-export interface Settings extends Omit<Read, "llm" | "exclude" | "redact"> {
+export interface Settings extends Omit<Read, "llm"> {
   llm?: LlmConfig | undefined;
-  /** With the file that notes which rows announce secrets, beside config.json. */
-  redact: Read["redact"] & { noted?: string | undefined };
-  /** With the files that say more of it, and the user's home, for which `~` stands. */
-  exclude: Read["exclude"] & {
-    forgotten?: string | undefined;
-    repositories?: string | undefined;
-    home?: string | undefined;
-  };
 }
 
 export type ExcludeSettings = Settings["exclude"];

@@ -12,7 +12,6 @@ import {
   EXCLUDE_KEYS,
   type ExcludeKey,
   type ExcludeSettings,
-  forgottenFile,
   type PathsWithRules,
   readHookSettings,
   type Settings,
@@ -66,7 +65,9 @@ export async function prepareIndexes(
 ): Promise<void> {
   for (const index of allIndexes(paths)) ensureIndex(index, settings);
   if (!dryRun && hasContent(paths.former))
-    await withIndex({ paths, settings }, async (store) => takeFormerIndex(store, { paths, settings }));
+    await withIndex({ paths, settings }, async (store) =>
+      takeFormerIndex(store, { paths: { ...paths, rules: settings } }),
+    );
   if (!dryRun) inIndexes(paths, (store) => isEraseDue(store) && eraseFreed(store));
 }
 
@@ -80,7 +81,7 @@ export function readHeld(paths: PathsWithRules): Held[] {
 export async function forgetTargets(targets: readonly Target[], options: ForgetOptions): Promise<Forgotten> {
   const directories = targets.flatMap(({ cwd }) => (cwd === undefined ? [] : [cwd]));
   const { exclude, dryRun, paths } = options;
-  const [rules, times] = [readRules(paths.rules), new Set<string>()];
+  const [rules, times] = [readRules(paths), new Set<string>()];
   const kept = targets.map((target) => [entryFor(target, exclude), keysFor(target, rules, times)] as const);
   const keys = new Set(kept.flatMap(([, each]) => each));
   const search = { paths, times, rules: { ...rules, isForgotten: (key: string) => keys.has(key) } };
@@ -127,7 +128,7 @@ async function forgetAll(
   forgetting: Forgetting,
   { exclude, dryRun, kept, ...scope }: ForgetAll,
 ): Promise<Omit<Forgotten, "forks">> {
-  const { config } = scope.paths;
+  const { config, forgotten } = scope.paths;
   const look = async () => {
     const looked = await forgetEverywhere(forgetting, { ...scope, dryRun: true });
     const { keptFiles, setAside, unerased: _, ...removed } = looked;
@@ -139,7 +140,7 @@ async function forgetAll(
   await forgetMetas(forgetting, { ...scope, dryRun });
   // Excluded before it is removed, so that no process that starts now brings it back.
   const add = () => addExclusions(config, exclude);
-  const excluded = await (kept ? keepForgotten(forgottenFile(config), kept, add) : add());
+  const excluded = await (kept ? keepForgotten(forgotten, kept, add) : add());
   let unerased = 0;
   for (let round = 0; round < ROUNDS_MAX; round++) {
     ({ unerased } = await forgetEverywhere(forgetting, { ...scope, dryRun }));
@@ -183,7 +184,7 @@ export async function undoExclusion(
   const entries = [...removed.sessions, ...removed.projects];
   readmit(entries);
   if (entries.length === 0) return removed;
-  await keepForgotten(forgottenFile(paths.config), [], () => undefined);
+  await keepForgotten(paths.forgotten, [], () => undefined);
   // All is read again: any session may hold what comes back.
   await updateCopies(paths, { ms: Number.POSITIVE_INFINITY, isAnew: true });
   inIndexes(paths, (store) => forgetProgress(store, [...readAllProgress(store).keys()]));

@@ -104,13 +104,13 @@ async function forgetInIndexes(
     return { chunks: total("chunks"), vectors: total("vectors"), sharedChunks: total("sharedChunks") };
   }
   const { redact, exclude } = paths.rules;
-  const rules = currentExclusion({ paths, settings: { redact, exclude } });
+  const rules = currentExclusion({ ...paths, rules: { redact, exclude } });
   inIndexes(paths, (index) => applyExclude(index, rules));
   // Before what nothing uses is removed: vectors were paid for.
   if ("ids" in forgetting && forgetting.lines?.size) await refresh();
   const forget = () =>
     inIndexes(paths, (index) => {
-      removeOtherIndexes(index, { paths, settings: { redact, exclude: rules.exclude } });
+      removeOtherIndexes(index, { paths: rules.paths });
       return forgetRows(forgetting, index);
     });
   return { unerased: (await withIndexLock(paths, forget)).filter((isErased) => !isErased).length };

@@ -3,7 +3,6 @@
 import { isAbsolute } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import type { PartlyKnown, Session } from "../hosts/session.ts";
-import { fitting } from "../sessions/gate.ts";
 import { findMachine } from "../sessions/places.ts";
 import {
   directoryHere,
@@ -17,6 +16,7 @@ import {
 import { hasMeta } from "../sessions/record.ts";
 import { type Held, type ResolveContext, resolvePlace } from "../sessions/resolve.ts";
 import { listSessions, sessionPlace } from "../sessions/sessions.ts";
+import { fitting } from "../transcripts/rules.ts";
 
 /** A session to forget, as far as anything still records it: without `file` where neither host nor archive has it. */
 export type Target = Pick<Session, "id"> &
@@ -59,7 +59,7 @@ export function targetsWhere(
   { project, before }: { project?: string | undefined; before?: Date | undefined },
   options: TargetOptions,
 ): Target[] {
-  const fits = fitting(project ?? "", options.paths.rules);
+  const fits = fitting(project ?? "", options.paths);
   // Sessions of other machines belong to the same project if they have the same origin.
   const isDirectory = project !== undefined && isAbsolute(project);
   const origin = isDirectory ? readOrigin(project) : undefined;

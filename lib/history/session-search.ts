@@ -3,7 +3,7 @@
 import { hasContent, whyUnwritable } from "../base/files.ts";
 import { countPoints, type Line, linesWithin, plainText } from "../base/output.ts";
 import { projectName } from "../base/text.ts";
-import { type Config, loadConfig, type Paths, repositoriesFile } from "../config/config.ts";
+import { type Config, loadConfig, type Paths } from "../config/config.ts";
 import type { SessionKey } from "../hosts/session.ts";
 import { type Behind, findChanged, isAllIndexed, openIndex, unreadPulled } from "../index/freshness.ts";
 import { hasNamesake, hostId, type IndexedSession } from "../index/index-state.ts";
@@ -227,14 +227,14 @@ async function updateIndex(
   { config, index, signal }: SearchResources & { config: Config },
 ): Promise<Behind> {
   const { settings, paths } = config;
-  if (isAllIndexed(store, paths, settings)) return { sessions: 0, bytes: 0 };
+  if (isAllIndexed(store, paths)) return { sessions: 0, bytes: 0 };
   // the modules that read transcripts are half of the program, and mostly there is nothing new
   const [{ listSessions, visibleAmong }, { catchUp, readBehind }] = await Promise.all([
     import("../sessions/sessions.ts"),
     import("../index/indexing.ts"),
   ]);
   // Asked of those alone that changed: it may open files.
-  const changed = findChanged(store, listSessions(paths, { subagents: true, excluded: true }), settings);
+  const changed = findChanged(store, listSessions(paths, { subagents: true, excluded: true }), paths);
   const theirs = pulledSessions(paths, { files: unreadPulled(store, paths) });
   const sessions = [...visibleAmong(changed, paths), ...theirs];
   if (!index) return readBehind({ store, sessions });
@@ -303,7 +303,7 @@ async function blameFile(
   if (!/:\d/.test(file)) return undefined;
   const { blame, linePlace } = await import("./blame.ts");
   const place = linePlace(file, cwd);
-  return place && blame(place, { store, scope, rules: readRules(config.settings) });
+  return place && blame(place, { store, scope, rules: readRules(config.paths) });
 }
 
 /** A time that is asked for and nothing else, of some projects perhaps. */
@@ -430,7 +430,7 @@ function makeStyle(store: Store, { settings, paths }: Config): HitStyle {
       const machine = findMachine(session.file, paths);
       return `${shortIdIn(store, session)}${machine === undefined ? "" : `@${machine}`}`;
     }),
-    originAt: (path) => readRepositories(repositoriesFile(paths.home)).get(path)?.at(-1)?.origin,
+    originAt: (path) => readRepositories(paths.repositories).get(path)?.at(-1)?.origin,
     timezone: settings.timezone,
     participants: settings.participants,
   };
@@ -453,7 +453,7 @@ function oncePerSession<T>(ask: (session: IndexedSession) => T): (session: Index
 
 /** Returns what gives a session's name: its meta file's, else its host's as it was when it was indexed. Opens no transcript. */
 function namer(paths: Config["paths"]): (session: IndexedSession) => string | undefined {
-  const rules = readRules(paths.rules);
+  const rules = readRules(paths);
   return (session) =>
     shownText(sharedBy(session) ? session.name : (readName(session, paths) ?? session.name), rules);
 }

@@ -75,10 +75,10 @@ function countChunks(db: Store, column: "id" | "session", values: string): RowsF
  * Removes what was forgotten since; where the exclude patterns have changed, marks all sessions as unread, so that the next run
  * applies the new ones.
  */
-export function applyExclude(store: Store, { exclude, ...rules }: Exclusion): void {
-  if (isFilteredBy(store, exclude)) return;
+export function applyExclude(store: Store, rules: Exclusion): void {
+  if (isFilteredBy(store, rules.paths)) return;
   store.transaction(() => {
-    if (noteFilter(store, exclude)) forgetProgress(store, [...readAllProgress(store).keys()]);
+    if (noteFilter(store, rules.paths)) forgetProgress(store, [...readAllProgress(store).keys()]);
     removeForgotten(store, rules);
   });
 }
@@ -213,8 +213,8 @@ function emptyLog(db: Store): boolean {
 }
 
 /** Removes indexed sessions that are excluded now, whether or not their transcripts changed. */
-export function removeExcluded(store: Store, { exclude, admits }: Exclusion): void {
-  const { sessions, projects } = exclude;
+export function removeExcluded(store: Store, { paths, admits }: Exclusion): void {
+  const { sessions, projects } = paths.rules.exclude;
   if (sessions.length + projects.length === 0) return;
   for (const { session, number, storedId } of heldSessions(store)) {
     if (!admits(session)) removeSession(store, { number, id: storedId });

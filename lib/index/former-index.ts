@@ -8,7 +8,7 @@ import { basename, join } from "node:path";
 import { writeRowCopy } from "../archive/row-copy.ts";
 import { changedAt, hasContent, isFile, namesIn, readText, statPath, whyUnwritable } from "../base/files.ts";
 import { shortDigest } from "../base/text.ts";
-import type { Config, Paths, Settings } from "../config/config.ts";
+import type { Config, Paths, PathsWithRules } from "../config/config.ts";
 import type { Row } from "../hosts/session.ts";
 import { keepCopyList } from "../sessions/copy-list.ts";
 import { filesLike } from "../sessions/found.ts";
@@ -35,13 +35,12 @@ const TAKEN_FACT = "former_index";
 const RULES_FACT = "former_rules";
 
 interface Taking extends Pick<Config, "paths"> {
-  settings: Pick<Settings, "redact" | "exclude">;
   /** Only what was paid for is taken over, into an index that is thrown away. @default {false} */
   dryRun?: boolean;
 }
 
 /** Takes over what is new in the earlier index, and removes it where nothing uses it any more. */
-export function takeFormerIndex(store: Store, { paths, settings, dryRun }: Taking): void {
+export function takeFormerIndex(store: Store, { paths, dryRun }: Taking): void {
   const { former } = paths;
   if (paths.transcripts.length > 0 || !hasContent(former)) return;
   const state = describe(former);
@@ -50,14 +49,14 @@ export function takeFormerIndex(store: Store, { paths, settings, dryRun }: Takin
     if (from === undefined) return;
     try {
       takePaid(from, store);
-      if (!dryRun) takeSessions(from, { paths, settings });
+      if (!dryRun) takeSessions(from, paths);
     } finally {
       from.close();
     }
     writeFact(store, TAKEN_FACT, state);
   }
   if (dryRun) return;
-  const rules = describeRules(settings);
+  const rules = describeRules(paths);
   const isChanged = ![rules, undefined].includes(readFact(store, RULES_FACT));
   if (isChanged) for (const index of otherIndexes(paths)) removeDatabase(index);
   if (isChanged || isUnused(former, new Date())) removeDatabase(former);
@@ -69,7 +68,7 @@ export function lookInFormerIndex(paths: Config["paths"]): void {
   if (!hasContent(paths.former) || whyUnwritable(paths.home) !== undefined) return;
   const store = openIndex(paths.database, paths.rules);
   try {
-    takeFormerIndex(store, { paths, settings: paths.rules });
+    takeFormerIndex(store, { paths });
   } finally {
     store.close();
   }
@@ -81,7 +80,8 @@ export function removeOtherIndexes(store: Store, taking: Taking): void {
   for (const index of [taking.paths.former, ...otherIndexes(taking.paths)]) removeDatabase(index);
 }
 
-function describeRules({ redact, exclude: { sessions, projects, patterns } }: Taking["settings"]): string {
+function describeRules({ rules: { redact, exclude } }: PathsWithRules): string {
+  const { sessions, projects, patterns } = exclude;
   const rules = [redact.extra, sessions, projects, patterns].map((list) => [...list].sort());
   return shortDigest(JSON.stringify(rules));
 }
@@ -160,10 +160,9 @@ function takePaid(from: SqlDatabase, db: Store): void {
 }
 
 /** Writes the copies of sessions whose transcript is gone, redacted and without what is excluded now. */
-function takeSessions(from: SqlDatabase, { paths, settings }: Taking): void {
-  const rules = currentExclusion({ paths, settings });
-  const { redact, exclude } = settings;
-  const note = { rules: rulesVersion({ redact, exclude }), modified: "", size: 0 };
+function takeSessions(from: SqlDatabase, paths: PathsWithRules): void {
+  const rules = currentExclusion(paths);
+  const note = { rules: rulesVersion(paths), modified: "", size: 0 };
   const sessions = from.all("SELECT * FROM sessions ORDER BY number");
   const rows = from.prepare(`SELECT ${ROW_COLUMNS} FROM rows r WHERE r.session = ? ORDER BY r.line, r.nth`);
   for (const stored of sessions) {

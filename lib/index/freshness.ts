@@ -6,7 +6,7 @@
 import { existsSync } from "node:fs";
 import { changedAt } from "../base/files.ts";
 import { counted, shortDigest } from "../base/text.ts";
-import type { ExcludeSettings, Paths, Settings } from "../config/config.ts";
+import type { ExcludeSettings, Paths, PathsWithRules, Settings } from "../config/config.ts";
 import type { Session } from "../hosts/session.ts";
 import { findTranscripts } from "../sessions/found.ts";
 import { hasPulled } from "../sessions/places.ts";
@@ -14,7 +14,7 @@ import { pulledFiles } from "../sessions/pulled.ts";
 import { openStore, readFact, type Store, writeFact } from "../store/store.ts";
 import { hasPromptsAlone, statUnpacked } from "../transcripts/files.ts";
 import { forgottenState } from "../transcripts/forgotten.ts";
-import { redactionVersion } from "../transcripts/rules.ts";
+import { forgottenFile, redactionVersion } from "../transcripts/rules.ts";
 import { type IndexProgress, markedId, readProgress } from "./index-state.ts";
 
 /** The settings that decide what of a text is stored. */
@@ -75,23 +75,23 @@ const PATTERNS_FACT = "patterns";
 const FORGOTTEN_FACT = "forgotten_state";
 
 /** Returns whether the rows were stored under exactly these exclude patterns, and none was forgotten since. */
-export function isFilteredBy(store: Store, { patterns, forgotten }: ExcludeSettings): boolean {
+export function isFilteredBy(store: Store, paths: PathsWithRules): boolean {
   return (
-    readFact(store, PATTERNS_FACT) === digestPatterns(patterns) &&
-    readFact(store, FORGOTTEN_FACT) === forgottenState(forgotten)
+    readFact(store, PATTERNS_FACT) === digestPatterns(paths.rules.exclude) &&
+    readFact(store, FORGOTTEN_FACT) === forgottenState(forgottenFile(paths))
   );
 }
 
 /** Records that the rows are stored under these from now on; returns whether the patterns are others than before. */
-export function noteFilter(store: Store, { patterns, forgotten }: ExcludeSettings): boolean {
-  const [before, digest] = [readFact(store, PATTERNS_FACT), digestPatterns(patterns)];
+export function noteFilter(store: Store, paths: PathsWithRules): boolean {
+  const [before, digest] = [readFact(store, PATTERNS_FACT), digestPatterns(paths.rules.exclude)];
   writeFact(store, PATTERNS_FACT, digest);
-  writeFact(store, FORGOTTEN_FACT, forgottenState(forgotten));
+  writeFact(store, FORGOTTEN_FACT, forgottenState(forgottenFile(paths)));
   return digest !== before;
 }
 
 /** Returns a hash of patterns. A pattern may name what is to be forgotten, so only this is stored. */
-function digestPatterns(patterns: readonly string[]): string | undefined {
+function digestPatterns({ patterns }: ExcludeSettings): string | undefined {
   if (patterns.length === 0) return undefined;
   return shortDigest(JSON.stringify([...new Set(patterns)].sort()));
 }
@@ -159,8 +159,8 @@ export function readStored(store: Store, session: Session): { id: string; known:
 }
 
 /** Returns whether every transcript was read to its end. May return false where only opening the files could show it. */
-export function isAllIndexed(store: Store, paths: Paths, { exclude }: Settings): boolean {
-  if (!isFilteredBy(store, exclude) || unreadPulled(store, paths).length > 0) return false;
+export function isAllIndexed(store: Store, paths: PathsWithRules): boolean {
+  if (!isFilteredBy(store, paths) || unreadPulled(store, paths).length > 0) return false;
   const read = filesAsRead(store);
   return findTranscripts(paths, { subagents: true }).every(({ file, id, ephemeral }) => {
     const stat = ephemeral ? undefined : statUnpacked(file);
@@ -188,9 +188,9 @@ function isHeldWhole(db: Store, { file, id }: { file: string; id?: string | unde
 export function findChanged(
   store: Store,
   sessions: readonly Session[],
-  { exclude }: Settings,
+  paths: PathsWithRules,
 ): readonly Session[] {
-  if (!isFilteredBy(store, exclude)) return sessions;
+  if (!isFilteredBy(store, paths)) return sessions;
   const read = filesAsRead(store);
   const marked = store.all("SELECT file FROM sessions WHERE source_gone = 1");
   const gone = new Set(marked.map(({ file }) => String(file)));

@@ -81,7 +81,7 @@ async function readTranscripts(
   const { store, config, all, isComplete, prune } = options;
   const theirs = isComplete ? pulledSessions(config.paths, { excluded: true }) : [];
   const sessions = [...options.sessions, ...theirs];
-  const changed = all ? sessions : findChanged(store, sessions, config.settings);
+  const changed = all ? sessions : findChanged(store, sessions, config.paths);
   const report = await readChanged(options, changed);
   const gone = isComplete ? markSources(store, sessions) : 0;
   if (gone === 0) return { report, gone, pruned: 0 };
@@ -214,8 +214,9 @@ export async function planRun(options: Omit<RunOptions, "store" | "models">): Pr
   const tags = Array.from({ length: CHUNKS_PER_CALL }, (_, i) => ({ chunk: i + 1, tags: ["to be tagged"] }));
   const { notes, complete } = noteTaker(PLAN, () => ({ topics: tags }));
   try {
-    // The locks of the copy are not those of the index.
-    const config: Config = { ...options.config, paths: { ...paths, home } };
+    // The locks of the copy are not those of the index, nor what is noted beside them.
+    const trial = { ...paths, home, repositories: join(home, basename(paths.repositories)) };
+    const config: Config = { ...options.config, paths: trial };
     await embedSessions({ ...options, store, config, models: { embed, complete } });
     const count = (of: string, where: string, value: string | Uint8Array) => {
       const sql = `SELECT count(DISTINCT session) AS sessions, count(${of}) AS chunks FROM chunks ${where}`;

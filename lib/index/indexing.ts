@@ -9,7 +9,7 @@ import { isAbsolute, join } from "node:path";
 import { describeError, SessionMemoryError } from "../base/errors.ts";
 import { withLock } from "../base/locks.ts";
 import { systemTimezone } from "../base/time.ts";
-import { type PathsWithRules, repositoriesFile, type Settings } from "../config/config.ts";
+import type { PathsWithRules, Settings } from "../config/config.ts";
 import type { Session } from "../hosts/session.ts";
 import { currentExclusion, type Exclusion, exclusionBy } from "../sessions/gate.ts";
 import { findMachine } from "../sessions/places.ts";
@@ -112,7 +112,7 @@ async function noteProjects({
   report,
   rules,
 }: IndexingRun): Promise<void> {
-  const file = repositoriesFile(paths.home);
+  const file = paths.repositories;
   const isNew = report.sessions > 0 || repositoriesState(file) === undefined;
   if (!isNew || paths.transcripts.length > 0) return;
   const { known, placeOf } = projectLookup(paths);
@@ -144,7 +144,7 @@ function startRun(options: IndexOptions): IndexingRun {
     projects: projectLookup(options.paths),
     store,
     settings: { participants: settings.participants, timezone: settings.timezone ?? systemTimezone() },
-    rules: exclusionBy(settings, options.paths),
+    rules: exclusionBy(options.paths),
     // Asked before each entry: without a deadline the clock is not read.
     isOver: () =>
       run.isOutdated || signal?.aborted === true || (deadlineMs !== undefined && performance.now() > end),
@@ -165,14 +165,14 @@ function resetProgress({ options: { store, sessions } }: IndexingRun): void {
 
 /** After a write by another process, reads again what is excluded: `forget` may have excluded something meanwhile. */
 function recheck(run: IndexingRun): void {
-  const { store, settings, paths } = run.options;
+  const { store, paths } = run.options;
   const version = Number(store.get("PRAGMA data_version")?.data_version);
   if (version === run.version) return;
   run.version = version;
-  const rules = currentExclusion({ paths, settings });
+  const rules = currentExclusion(paths);
   run.rules = rules;
   // Whatever this run still read would have to be read again, so it stops and leaves it to the next.
-  run.isOutdated = !isFilteredBy(store, rules.exclude);
+  run.isOutdated = !isFilteredBy(store, rules.paths);
   removeExcluded(store, rules);
 }
 
@@ -275,7 +275,7 @@ const LOCK_WAIT_MS = 60_000;
  */
 export async function catchUp(options: IndexOptions & { deadlineMs: number }): Promise<Behind> {
   const behind = readBehind(options);
-  if (behind.sessions === 0 && isFilteredBy(options.store, options.settings.exclude)) return behind;
+  if (behind.sessions === 0 && isFilteredBy(options.store, options.paths)) return behind;
   const { deadlineMs } = options;
   const end = Date.now() + deadlineMs;
   const left = () => Math.max(0, end - Date.now());

@@ -8,7 +8,7 @@ import { sharedBy } from "../sessions/pulled.ts";
 import type { Store } from "../store/store.ts";
 import { hostId, type IndexedSession, SESSION_COLUMNS, toIndexedSession } from "./index-state.ts";
 
-type Places = Pick<Paths, "home" | "synced">;
+type Places = Pick<Paths, "repositories" | "synced">;
 type PlacedSession = Pick<IndexedSession, "id" | "file" | "cwd" | "project" | "parentId" | "owner">;
 type NamesOf = (
   place: Parameters<typeof projectNames>[0],

@@ -84,7 +84,7 @@ function askByName({ name }: Session): string | undefined {
 /** Returns what the user asked in a session last, else what one may ask about it by its name. */
 function makeQuestion(session: Session, paths: PathsWithRules): string | undefined {
   let asked: string | undefined;
-  for (const { kind, text } of readEntries(session.file, { rules: readRules(paths.rules) }))
+  for (const { kind, text } of readEntries(session.file, { rules: readRules(paths) }))
     if (kind === "user") asked = sentences(spokenText(text)).findLast(isOwnQuestion) ?? asked;
   return asked ?? askByName(session);
 }

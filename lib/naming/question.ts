@@ -1,7 +1,7 @@
 /** Asks a model about one session, and checks what it cites. */
 
 import { defuse, takeStart } from "../base/text.ts";
-import type { Settings } from "../config/config.ts";
+import type { PathsWithRules } from "../config/config.ts";
 import type { Session } from "../hosts/session.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import { toRows } from "../transcripts/calls.ts";
@@ -25,7 +25,7 @@ const QUESTION_MAX_CHARS = 4000; // a page
 interface QueryOptions {
   /** The configured model, or the host's own. */
   complete: CompleteJson;
-  settings: Pick<Settings, "redact" | "exclude">;
+  paths: PathsWithRules;
   signal?: AbortSignal | undefined;
 }
 
@@ -42,10 +42,10 @@ interface SessionAnswer {
 export async function querySession(
   { session }: { session: Session },
   question: string,
-  { complete, settings, signal }: QueryOptions,
+  { complete, paths, signal }: QueryOptions,
 ): Promise<SessionAnswer> {
   const { NOT_IN_SESSION, questionRequest } = await import("../model/prompts.ts");
-  const rules = readRules(settings);
+  const rules = readRules(paths);
   const said = toRows(readActiveBranch(session.file, { rules, results: true }));
   const asked = takeStart(rules.clean(question), QUESTION_MAX_CHARS);
   const relevance = await relevanceTo(asked, said);

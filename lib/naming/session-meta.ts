@@ -107,11 +107,11 @@ async function makeMeta(
   { record, outcome, options }: { record: SessionRecord; outcome: MetaOutcome; options: MetaOptions },
 ): Promise<Made> {
   const { meta, problem } = record;
-  const { settings, leafId, now = () => new Date() } = options;
+  const { leafId, now = () => new Date() } = options;
   const noted = readNotes(record);
   if (problem) outcome.warning = `${metaFile(options.paths, session)} is not usable: ${problem}`;
   outcome.name = meta?.name;
-  const rules = currentExclusion({ paths: options.paths, settings });
+  const rules = currentExclusion(options.paths);
   const results = session.size <= RESULTS_BYTES_MAX;
   const entries = readActiveBranch(session.file, { rules, results, leafId });
   const fresh = newEntries(entries, meta);

@@ -102,7 +102,7 @@ function ownCandidates(paths: PathsWithRules, { id, cwd }: Pick<WelcomeOptions, 
 /** Describes a session by its meta file, else by its first words and its last answer. */
 async function readAbout(session: Session, paths: PathsWithRules): Promise<About | undefined> {
   const { id, file } = session;
-  const rules = readRules(paths.rules);
+  const rules = readRules(paths);
   const { readLast } = await import("../transcripts/transcript.ts");
   const last = readLast(file, { rules, count: LAST_ENTRIES }).entries.slice(-LAST_ENTRIES);
   const { meta } = readMeta(metaFile(paths, session));

@@ -189,7 +189,7 @@ export function readSessionMemory(
   session: Session,
   { paths, settings, leafId }: MemoryOptions,
 ): SessionMemoryState {
-  const rules = currentExclusion({ paths, settings });
+  const rules = currentExclusion(paths);
   const entries = readConversation(session, { leafId, rules });
   const { ledger, skipped } = readLedger(session, { paths, rules, entries, leafId });
   const { timezone } = settings;

@@ -157,13 +157,9 @@ export function recallObservation(
 }
 
 /** Returns lines of a session as the index holds them until it hears that the transcript is gone. */
-function indexedLines(
-  { id }: Session,
-  lines: readonly number[],
-  { database, rules }: PathsWithRules,
-): ShownLine[] {
-  const { hasText } = readRules(rules);
-  const rows = withExistingStore(database, (store) => {
+function indexedLines({ id }: Session, lines: readonly number[], paths: PathsWithRules): ShownLine[] {
+  const { hasText } = readRules(paths);
+  const rows = withExistingStore(paths.database, (store) => {
     const held = heldSessions(store).find(({ session }) => session.id === id && session.owner === undefined);
     return lines.flatMap((to) => (held ? readRows(store, held.number, { after: to - 1, to }) : []));
   });

@@ -83,7 +83,7 @@ function markerFor(session: Session, paths: PathsWithRules): Mark | undefined {
   const { cwd } = place;
   if (cwd === undefined) return undefined;
   const { agent, id: sessionId, startedAt = "", file } = session;
-  const at = readRules(paths.rules).clean({ project: sessionProject(place) ?? cwd, cwd, file });
+  const at = readRules(paths).clean({ project: sessionProject(place) ?? cwd, cwd, file });
   return ({ line, at: time = startedAt }, { id, kind = "rule", names = "", words, by }) => {
     const said = cutToLine(words);
     const own = id ?? makeId([sessionId, String(line), said]);

@@ -119,7 +119,7 @@ export async function standingRules(
     import("../index/own-project.ts"),
     import("../sessions/gate.ts"),
   ]);
-  const { admits, hasText } = currentExclusion({ paths, settings: paths.rules });
+  const { admits, hasText } = currentExclusion(paths);
   const namesOf = lookUpProjectNames(paths);
   const isAsked =
     directory !== undefined ? matchProject(directory, paths) : called && projectCalled(called, paths);

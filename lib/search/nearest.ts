@@ -152,7 +152,7 @@ export async function findByMeaning(
   ]);
   try {
     const spend = openSpendLedger(config.paths.home, config.settings);
-    const redact = readRules(config.settings).clean;
+    const redact = readRules(config.paths).clean;
     const { vectors } = await embedTexts(texts, {
       config: embedding,
       env: config.env,

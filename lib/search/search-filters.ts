@@ -122,9 +122,7 @@ export async function hiddenSessions(
   const { sessions, projects } = settings.exclude;
   // Where nothing is excluded, no transcript is asked for its project, and nothing that reads one is loaded.
   const isAsked = sessions.length + projects.length > 0;
-  const admits = isAsked
-    ? (await import("../sessions/gate.ts")).exclusionBy(settings, paths).admits
-    : undefined;
+  const admits = isAsked ? (await import("../sessions/gate.ts")).exclusionBy(paths).admits : undefined;
   return (session) => {
     if (admits?.(session) === false) return true;
     const from = sharedBy(session);

@@ -36,9 +36,8 @@ export function* checkSessions({ paths, exclude, cwd }: SessionCheck): Generator
     if (problem !== undefined)
       yield warning(`${file} is damaged: ${problem}`, "correct it, or run session-memory index-meta");
   }
-  const { forgotten } = exclude;
-  if (forgotten !== undefined && !isWhole(forgotten)) {
-    const what = `${forgotten} is damaged: rows that were forgotten are read again`;
+  if (!isWhole(paths.forgotten)) {
+    const what = `${paths.forgotten} is damaged: rows that were forgotten are read again`;
     yield { level: "error", what, remedy: "restore it from a backup, or delete it and forget them again" };
   }
   for (const entry of unfitProjects({ paths, exclude, cwd }))

@@ -6,8 +6,7 @@ import { type ExcludeSettings, type PathsWithRules, seeingExcluded } from "../co
 import type { Session } from "../hosts/session.ts";
 import { ENTRY, forgottenTest } from "../transcripts/forgotten.ts";
 import { readHead } from "../transcripts/head.ts";
-import { expandHome } from "../transcripts/rules.ts";
-import { fitting } from "./gate.ts";
+import { expandHome, fitting } from "../transcripts/rules.ts";
 import { projectKey } from "./project.ts";
 import { listSessions } from "./sessions.ts";
 
@@ -27,16 +26,16 @@ export function countWithExcluded({ paths, cwd }: Pick<ExclusionOptions, "paths"
  * transcripts may be gone.
  */
 export function unfitProjects({ paths, exclude, cwd }: ExclusionOptions): string[] {
-  const { projects, forgotten, home } = exclude;
+  const { projects } = exclude;
   const isFolder = (entry: string) => {
-    const path = expandHome(entry, home);
+    const path = expandHome(entry, paths.expand("~"));
     return isAbsolute(path) && isDirectory(path);
   };
   const left = new Set(projects.filter((entry) => !isFolder(entry)));
-  const isForgotten = forgottenTest(forgotten);
+  const isForgotten = forgottenTest(paths.forgotten);
   for (const entry of left) if (isForgotten?.(ENTRY + entry)) left.delete(entry);
   if (left.size === 0) return [];
-  const tests = new Map([...left].map((project) => [project, fitting(project, paths.rules)]));
+  const tests = new Map([...left].map((project) => [project, fitting(project, paths)]));
   const all = { ...seeingExcluded(paths), transcripts: [] };
   for (const session of listSessions(all, { subagents: true, excluded: true, cwd })) {
     if (left.size === 0) break;

@@ -5,20 +5,13 @@
  * something may have been excluded meanwhile. Rows need only `readRules`, which their reader takes.
  */
 
-import {
-  currentExclude,
-  type ExcludeSettings,
-  type PathsWithRules,
-  type Settings,
-} from "../config/config.ts";
+import { currentPaths, type PathsWithRules } from "../config/config.ts";
 import type { PartlyKnown } from "../hosts/session.ts";
 import { tryHead } from "../transcripts/head.ts";
 import { type Excludable, type Rules, readExclusion, readRules } from "../transcripts/rules.ts";
 import { readName } from "./meta.ts";
 import { projectKey, remembering } from "./project.ts";
 import { hostTitle } from "./titles.ts";
-
-type ExcludingSettings = Pick<Settings, "redact" | "exclude">;
 
 /** A session as far as a store knows it. */
 type Stored = Excludable & PartlyKnown<"agent" | "file" | "size">;
@@ -27,7 +20,7 @@ type Stored = Excludable & PartlyKnown<"agent" | "file" | "size">;
  * Returns a test for sessions that may be read. Names are looked up where an entry may be one: our stores have none of a session
  * that is excluded. Where a store does not say where one worked, or rules hide it, the transcript decides, if it is there.
  */
-function admitting(settings: ExcludingSettings, paths: PathsWithRules): (session: Stored) => boolean {
+function admitting(paths: PathsWithRules): (session: Stored) => boolean {
   let exclusion: ReturnType<typeof readExclusion> | undefined;
   const isHidden = (path: string) => path.includes("[redacted:");
   const keyOf = remembering(projectKey);
@@ -36,7 +29,7 @@ function admitting(settings: ExcludingSettings, paths: PathsWithRules): (session
     ...[id, parentId].map((each) => each && readName({ agent, id: each }, paths)),
   ];
   return (session) => {
-    exclusion ??= readExclusion(settings); // not before a session is asked about: most runs ask for texts alone
+    exclusion ??= readExclusion(paths); // not before a session is asked about: most runs ask for texts alone
     const { hasSession, needsNames, needsProject } = exclusion;
     const { id, name, parentId } = session;
     if (hasSession({ id, name, parentId })) return false;
@@ -53,31 +46,17 @@ function admitting(settings: ExcludingSettings, paths: PathsWithRules): (session
 
 /** The texts, rows and sessions that config.json keeps out at one moment, for code that stores, copies or sends. */
 export interface Exclusion extends Rules {
-  exclude: ExcludeSettings;
+  /** The paths, with what of them is kept out. */
+  paths: PathsWithRules;
   admits: ReturnType<typeof admitting>;
 }
 
 /** Returns what is kept out by now: a run may have waited for whoever was excluding something. */
-export function currentExclusion({
-  paths,
-  settings,
-}: {
-  paths: PathsWithRules;
-  settings: ExcludingSettings & Pick<PathsWithRules["rules"], "seesExcluded">;
-}): Exclusion {
-  const exclude = settings.seesExcluded ? settings.exclude : currentExclude(paths, settings.exclude);
-  return exclusionBy({ redact: settings.redact, exclude }, paths);
+export function currentExclusion(paths: PathsWithRules): Exclusion {
+  return exclusionBy(currentPaths(paths));
 }
 
 /** Returns what a configuration keeps out, whatever config.json says by now. */
-export function exclusionBy({ redact, exclude }: ExcludingSettings, paths: PathsWithRules): Exclusion {
-  const settings = { redact, exclude };
-  return { ...readRules(settings), exclude, admits: admitting(settings, paths) };
-}
-
-/** Returns a test for sessions that an entry of `exclude.projects` fits. */
-export function fitting(project: string, settings: ExcludingSettings): (session: Excludable) => boolean {
-  const { home } = settings.exclude;
-  const exclude = { sessions: [], projects: [project], patterns: [], home };
-  return readExclusion({ redact: settings.redact, exclude }).hasSession;
+export function exclusionBy(paths: PathsWithRules): Exclusion {
+  return { ...readRules(paths), paths, admits: admitting(paths) };
 }

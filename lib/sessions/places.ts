@@ -156,7 +156,7 @@ function withVoluteNames(
 }
 
 /** Returns the given directory too: hosts differ in resolving symlinks; and those in which the project was before. */
-export function listDirectories(directory: string, paths: Pick<Paths, "home">): string[] {
+export function listDirectories(directory: string, paths: Pick<Paths, "repositories">): string[] {
   return [...new Set([directory, ...projectDirectories(directory), ...formerTops(directory, paths)])];
 }
 

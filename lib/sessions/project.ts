@@ -7,7 +7,7 @@
 
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { isFile, listEntries, readText, resolveRealPath, statPath } from "../base/files.ts";
-import { type Paths, repositoriesFile } from "../config/config.ts";
+import type { Paths } from "../config/config.ts";
 import type { Head } from "../hosts/format.ts";
 import type { PartlyKnown, Session } from "../hosts/session.ts";
 import {
@@ -133,8 +133,8 @@ interface PlaceNow {
 }
 
 /** Returns a lookup that remembers its answers. */
-export function projectLookup({ home }: Pick<Paths, "home">): ProjectLookup {
-  const known = readRepositories(repositoriesFile(home));
+export function projectLookup({ repositories }: Pick<Paths, "repositories">): ProjectLookup {
+  const known = readRepositories(repositories);
   return {
     keyOf: remembering(projectKey),
     originAt: remembering(readOrigin),
@@ -175,17 +175,17 @@ function repositoryAt(directory: string): RepositoryHere | undefined {
  * Returns whether a directory's repository names an origin but is not known to have held a session: any folder can name the
  * origin of a project.
  */
-export function onlyClaimsOrigin(directory: string, { home }: Paths): boolean {
+export function onlyClaimsOrigin(directory: string, { repositories }: Paths): boolean {
   const here = repositoryAt(directory);
   if (here?.origin === undefined) return false;
-  const known = readRepositories(repositoriesFile(home));
+  const known = readRepositories(repositories);
   const isHere = (known.get(here.top) ?? []).some((each) => isSameRepository(each, here));
   return !isHere && ![...known.values()].flat().some(({ git }) => git === here.git);
 }
 
 /** Returns the paths at which a directory's repository was when sessions ran in it. */
-export function formerTops(directory: string, { home }: Pick<Paths, "home">): string[] {
-  const known = readRepositories(repositoriesFile(home));
+export function formerTops(directory: string, { repositories }: Pick<Paths, "repositories">): string[] {
+  const known = readRepositories(repositories);
   const now = known.size === 0 ? undefined : repositoryAt(directory);
   if (!now) return [];
   return [...known].flatMap(([top, there]) =>

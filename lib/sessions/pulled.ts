@@ -62,7 +62,7 @@ export function pulledSessions(
   { files, excluded = false }: PulledOptions = {},
 ): Session[] {
   const told = files?.length === 0 ? new Map<string, Told>() : toldPulled(paths);
-  const { admits } = exclusionBy(paths.rules, paths);
+  const { admits } = exclusionBy(paths);
   const sessions = [...(files ?? told.keys())].flatMap((file): Session[] => {
     const [about, stat] = [told.get(file), statUnpacked(file)];
     if (!about || !stat) return [];

@@ -11,7 +11,7 @@ import { type JsonRecord, parseRecord, scrub } from "../base/json.ts";
 import { WRITER_WAIT_MS, withLock } from "../base/locks.ts";
 import { logEvent } from "../base/output.ts";
 import { shortHash } from "../base/text.ts";
-import { currentExclude, EXCLUDE_KEYS, type PathsWithRules } from "../config/config.ts";
+import { currentPaths, EXCLUDE_KEYS, type PathsWithRules } from "../config/config.ts";
 import { findFormat } from "../hosts/hosts.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import type { Agent, PartlyKnown, Session, SessionIdentity, SessionKey } from "../hosts/session.ts";
@@ -196,8 +196,8 @@ interface Reader {
 
 /** Whoever started before something was excluded must not read it now. */
 function startReading(given: PathsWithRules): Reader {
-  const rules = currentExclusion({ paths: given, settings: given.rules });
-  const paths = { ...given, rules: { ...given.rules, exclude: rules.exclude } };
+  const rules = currentExclusion(given);
+  const { paths } = rules;
   const version = shortHash(JSON.stringify([redactionVersion(paths.rules.redact), paths.rules])).toString(36);
   return { paths, rules, version };
 }
@@ -336,7 +336,7 @@ function writeRecords(db: Store, records: readonly SessionRecord[], paths: Paths
 /** Returns whether config.json excludes nothing beyond what was read at the start. */
 function isExclusionCurrent(paths: PathsWithRules): boolean {
   const known = paths.rules.exclude;
-  const now = currentExclude(paths, known);
+  const now = currentPaths(paths).rules.exclude;
   return EXCLUDE_KEYS.every((key) => now[key].length === new Set(known[key]).size);
 }
 

@@ -110,7 +110,7 @@ export function visibleSessionAt(file: string, paths: PathsWithRules): Session |
 
 /** Returns the sessions that may be read at this moment: a run may have waited for whoever was excluding something. */
 export function visibleAmong(sessions: readonly Session[], paths: PathsWithRules): Session[] {
-  const rules = currentExclusion({ paths, settings: paths.rules });
+  const rules = currentExclusion(paths);
   return sessions.filter((session) => rules.admits(session) && !isCopy(session.file, rules));
 }
 
@@ -183,7 +183,7 @@ function projectFilter({ project, cwd }: ListOptions, paths: Paths): (session: S
 /** Returns a check whether a session belongs to a directory's project. Folder names are lossy, so the rows decide. */
 export function projectTest(
   directory: string,
-  { cwd, paths }: { cwd: string; paths: Pick<Paths, "home"> },
+  { cwd, paths }: { cwd: string; paths: Pick<Paths, "repositories"> },
 ): (session: Session) => boolean {
   const lookup = projectLookup(paths);
   const names = new Set(namesOfDirectory(directory, lookup));

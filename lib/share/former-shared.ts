@@ -35,7 +35,7 @@ export function takeFormerShared(paths: PathsWithRules): void {
     try {
       if (!isOfVersion(db, FORMER_VERSION)) return;
       attachPaid(db, paths.database);
-      const rules = currentExclusion({ paths, settings: paths.rules });
+      const rules = currentExclusion(paths);
       for (const row of db.all(HELD)) writeHeld({ db, paths }, row, rules);
       writeShareFact(state, "pulled_at", readFact(db, "pulled_at"));
     } finally {

@@ -10,7 +10,7 @@
 import { isAbsolute } from "node:path";
 import { oneLine } from "../base/text.ts";
 import { DAY_MS } from "../base/time.ts";
-import { currentExclude } from "../config/config.ts";
+import { currentPaths } from "../config/config.ts";
 import { archivePlace } from "../sessions/places.ts";
 import { readOrigin } from "../sessions/project.ts";
 import { sessionKey } from "../sessions/record.ts";
@@ -257,7 +257,8 @@ async function plan(pull: Pull) {
 
 /** Makes a test for sessions that are our own or excluded. */
 function outTest({ config, exclusion: { admits }, own }: Pull) {
-  const { projects, home } = currentExclude(config.paths, config.settings.exclude);
+  const { projects } = currentPaths(config.paths).rules.exclude;
+  const home = config.paths.expand("~");
   // a directory on this machine is excluded under its origin's name too
   const directories = projects.map((project) => expandHome(project, home)).filter(isAbsolute);
   const origins = new Set(directories.map(readOrigin));

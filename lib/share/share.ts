@@ -157,7 +157,7 @@ async function exchange(
   { config, signal, progress = NO_PROGRESS, ...wanted }: ShareOptions,
 ): Promise<Omit<ShareReport, "tookMs">> {
   const { paths } = config;
-  const exclusion = currentExclusion(config);
+  const exclusion = currentExclusion(config.paths);
   return await withIndex(config, (store) =>
     closing(openState(paths), async (state) => {
       const [sending, receiving] = [progress("chunks sent"), progress("chunks received")];
@@ -286,7 +286,7 @@ export function shareStatus(config: ShareSettings): ShareStatus | undefined {
   const share = shareConfig(config);
   if (!share) return undefined;
   const { paths } = config;
-  const exclusion = currentExclusion(config);
+  const exclusion = currentExclusion(config.paths);
   const notes = withExistingState(paths, readPublished) ?? new Map<string, { signature: string }>();
   const own = withExistingStore(paths.database, (store) => localSessions({ store, config, exclusion })) ?? [];
   const theirs = pulledSessions(paths);
@@ -345,7 +345,7 @@ const SAMPLE_CHARS = 160; // a line of a terminal or two
 /** Previews what a run would send, made as a run makes it, without the hub. */
 export function previewPublish(config: Config): PublishPreview {
   const { paths } = config;
-  const exclusion = currentExclusion(config);
+  const exclusion = currentExclusion(config.paths);
   const preview: PublishPreview = { sessions: 0, chunks: 0, bytes: 0, projects: [], samples: [] };
   const projects = new Map<string, PublishPreview["projects"][number]>();
   const prepare = outgoing({ config, exclusion });

@@ -6,7 +6,6 @@
 import { dirname, join } from "node:path";
 import { readIfExists, readJson, remove, replaceFile, statPath } from "../base/files.ts";
 import { arrayOf, isRecord, stringOf } from "../base/json.ts";
-import { repositoriesFile } from "../config/config.ts";
 import type { ForgetIn, Forgetting, Found } from "./state.ts";
 
 /** The names of a repository, wherever it lies. */
@@ -114,7 +113,7 @@ export async function forgetRepositories(
     return kept.length > 0 || sessions.length === 0 ? [{ ...repository, sessions: kept }] : [];
   };
   const isGone = (top: string) => "hasText" in forgetting && forgetting.hasText(top);
-  const file = repositoriesFile(paths.home);
+  const file = paths.repositories;
   if (!dryRun && repositoriesState(file) !== undefined)
     await change(
       file,

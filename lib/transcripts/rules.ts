@@ -3,7 +3,12 @@
 import { sep } from "node:path";
 import { statPath } from "../base/files.ts";
 import { folderName, isUuid, shortDigest, wildcardSource } from "../base/text.ts";
-import type { Settings } from "../config/config.ts";
+import {
+  defaultSettings,
+  type ExcludeSettings,
+  type PathsWithRules,
+  type Settings,
+} from "../config/config.ts";
 import type { Entry, Session } from "../hosts/session.ts";
 import { REDACTION_VERSION, type Redactor, redactor } from "../redact/redact.ts";
 import { findTops, readRepositories, repositoriesState } from "../store/repositories.ts";
@@ -20,36 +25,37 @@ export interface Rules extends TextExclusion {
  * Returns a function that makes something of an `exclude` block once, as long as nothing more is forgotten: a run asks for the
  * same in many places.
  */
-function oncePerBlock<T>(make: (exclude: Exclude, extra: readonly string[]) => T) {
-  const made = new WeakMap<Exclude, { extra: readonly string[]; state: string; value: T }>();
-  return (exclude: Exclude, extra: readonly string[]): T => {
-    const moved = exclude.projects.length > 0 ? exclude.repositories : undefined;
-    const state = `${forgottenState(exclude.forgotten)} ${repositoriesState(moved)}`;
+function oncePerBlock<T>(make: (paths: PathsWithRules) => T) {
+  const made = new WeakMap<ExcludeSettings, { extra: readonly string[]; state: string; value: T }>();
+  return (paths: PathsWithRules): T => {
+    const { redact, exclude } = paths.rules;
+    const moved = exclude.projects.length > 0 ? paths.repositories : undefined;
+    const state = `${forgottenState(forgottenFile(paths))} ${repositoriesState(moved)}`;
     const before = made.get(exclude);
-    if (before?.extra === extra && before.state === state) return before.value;
-    const value = make(exclude, extra);
-    made.set(exclude, { extra, state, value });
+    if (before?.extra === redact.extra && before.state === state) return before.value;
+    const value = make(paths);
+    made.set(exclude, { extra: redact.extra, state, value });
     return value;
   };
 }
 
-type Exclude = Settings["exclude"];
-
-const rulesOnce = oncePerBlock(compileRules);
-
-/** Reads the `redact` and `exclude` blocks of config.json, as far as they concern texts. */
-export function readRules({
-  redact: { extra, noted },
-  exclude,
-}: Pick<Settings, "redact" | "exclude">): Rules {
-  return { ...rulesOnce(exclude, extra), noted };
+/** Returns the file with what was forgotten; undefined for whoever sees what is excluded. */
+export function forgottenFile({ forgotten, rules }: PathsWithRules): string | undefined {
+  return rules.seesExcluded ? undefined : forgotten;
 }
 
-function compileRules({ patterns, forgotten }: Exclude, extra: readonly string[]): Rules {
-  const texts = patterns.map((pattern) => new RegExp(pattern, "u"));
+const rulesOnce = oncePerBlock((paths) => compileRules(paths.rules, forgottenFile(paths)));
+
+/** Reads the `redact` and `exclude` blocks of config.json, as far as they concern texts. */
+export function readRules(paths: PathsWithRules): Rules {
+  return { ...rulesOnce(paths), noted: paths.secretRows };
+}
+
+function compileRules({ redact, exclude }: PathsWithRules["rules"], forgotten?: string): Rules {
+  const texts = exclude.patterns.map((pattern) => new RegExp(pattern, "u"));
   const hasText = (text: string) => texts.some((pattern) => pattern.test(text));
   return {
-    clean: redactor(extra),
+    clean: redactor(redact.extra),
     hasText,
     hasEntry(entry) {
       if (texts.length === 0) return false;
@@ -68,8 +74,9 @@ export function redactionVersion({ extra }: Settings["redact"]): string {
 }
 
 /** Returns a text that changes with the rules by which texts are stored. */
-export function rulesVersion({ redact, exclude }: Pick<Settings, "redact" | "exclude">): string {
-  const forgotten = exclude.forgotten === undefined ? undefined : statPath(exclude.forgotten);
+export function rulesVersion(paths: PathsWithRules): string {
+  const { redact, exclude } = paths.rules;
+  const forgotten = statPath(forgottenFile(paths) ?? "");
   const rules = [
     redactionVersion(redact),
     [...new Set(exclude.patterns)].sort(),
@@ -90,7 +97,7 @@ let own: Rules | undefined;
 
 /** Returns the rules without config.json. */
 export function ownRules(): Rules {
-  own ??= readRules({ redact: { extra: [] }, exclude: { sessions: [], projects: [], patterns: [] } });
+  own ??= compileRules(defaultSettings());
   return own;
 }
 
@@ -122,19 +129,27 @@ interface TextExclusion extends Pick<ForgottenTest, "isForgotten"> {
 
 const PREFIX_MIN = 4; // as in references
 
-const exclusionOnce = oncePerBlock(compileExclusion);
-
 /** Reads the `exclude` block of config.json, as far as it names sessions. Projects are known by their redacted paths too. */
-export function readExclusion({ redact, exclude }: Pick<Settings, "redact" | "exclude">): SessionExclusion {
-  return exclusionOnce(exclude, redact.extra);
+export const readExclusion = oncePerBlock((paths) => compileExclusion(paths, paths.repositories));
+
+/** Returns a test for sessions that an entry of `exclude.projects` fits. */
+export function fitting(project: string, paths: PathsWithRules): (session: Excludable) => boolean {
+  const exclude = { sessions: [], projects: [project], patterns: [] };
+  return compileExclusion({ ...paths, rules: { ...paths.rules, exclude } }).hasSession;
 }
 
-function compileExclusion(exclude: Exclude, extra: readonly string[]): SessionExclusion {
-  const { sessions, projects, home } = exclude;
+function compileExclusion(
+  { expand, rules: { redact, exclude } }: PathsWithRules,
+  repositories?: string,
+): SessionExclusion {
+  const { sessions, projects } = exclude;
+  const home = expand("~");
   const names = new Set(sessions.map((name) => name.toLowerCase()));
   const beginnings = [...names].filter((name) => name.length >= PREFIX_MIN && !isUuid(name));
-  const given = withRedacted(projects, { home, extra }).map((project) => placeTest(project, home));
-  const placeTests = [...given, ...movedTests(given, exclude)];
+  const given = withRedacted(projects, { home, extra: redact.extra }).map((project) =>
+    placeTest(project, home),
+  );
+  const placeTests = [...given, ...movedTests(given, repositories)];
   const hasId = (id: string | undefined) =>
     id !== undefined &&
     // only these ids are ever shortened: another may well be a prefix of the next one
@@ -155,7 +170,7 @@ function compileExclusion(exclude: Exclude, extra: readonly string[]): SessionEx
 /** Returns tests for the other paths of repositories that an entry keeps out: it holds where a folder was moved. */
 function movedTests(
   given: readonly ((place: string) => boolean)[],
-  { repositories }: Exclude,
+  repositories: string | undefined,
 ): ((place: string) => boolean)[] {
   if (given.length === 0 || repositories === undefined) return [];
   const known = readRepositories(repositories);
@@ -173,7 +188,7 @@ function sharedIds(id: string): string[] {
 /** Returns excluded projects with their redacted paths, under which stores of ours have them. */
 function withRedacted(
   projects: readonly string[],
-  { home, extra }: { home: string | undefined; extra: readonly string[] },
+  { home, extra }: { home: string; extra: readonly string[] },
 ): string[] {
   if (projects.length === 0) return [];
   const clean = redactor(extra);
@@ -187,7 +202,7 @@ function withRedacted(
  * Returns a test for places of a project, named by its directory or one above it, with `~` for the user's home, or
  * by the directory's last part; `*` stands for any characters, as in `share.projects`.
  */
-function placeTest(project: string, home: string | undefined): (place: string) => boolean {
+function placeTest(project: string, home: string): (place: string) => boolean {
   const path = expandHome(project, home);
   const isName = !path.includes("/") && !path.includes(sep);
   const source = wildcardSource(isName ? path : path.replace(/[/\\]+$/, ""));
@@ -200,6 +215,6 @@ function placeTest(project: string, home: string | undefined): (place: string) =
 }
 
 /** Replaces `~` at the beginning of a path by the user's home. */
-export function expandHome(path: string, home: string | undefined): string {
-  return home === undefined ? path : path.replace(/^~(?=[/\\]|$)/, () => home);
+export function expandHome(path: string, home: string): string {
+  return path.replace(/^~(?=[/\\]|$)/, () => home);
 }
