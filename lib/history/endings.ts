@@ -9,7 +9,6 @@ import {
   commandsIn,
   findProgram,
   isLooking,
-  RUNS_NEXT,
   shellParts,
   shellWords,
 } from "../transcripts/command-lines.ts";
@@ -24,98 +23,89 @@ export interface Ending {
   isOther: boolean;
 }
 
-/** Returns the ending of a failure: the same command, or another one for the same purpose, went well, free of the error. */
+/** Returns the ending of a failure: the same programs, or another command for the same purpose, went well without the error. */
 export function findEnding(
   failed: Stored<Done>,
   later: readonly Stored<Done>[],
-  { error, isFree }: { error: string; isFree: (run: Stored<Done>) => boolean },
+  isFree: (run: Stored<Done>) => boolean,
 ): Ending | undefined {
   const line = commandOrTarget(failed);
-  const part = failingPart(line, failed.result, error);
-  const goals = part.map(findProgram);
-  const names = findComplained(failed.result);
+  const part = failingPart(line, failed.result);
+  const programs = part.map(findProgram);
+  const coversAll = coverTest(part, failed.result);
   const alike = (run: Stored<Done>) =>
-    commandsIn(commandOrTarget(run)).filter((command) => goals.includes(findProgram(command)));
-  const isEnd = (run: Stored<Done>, commands: string[]) =>
-    isShown(run, line) && doesAsMuch(commands, part, names) && isFree(run);
-  const isSame = (run: Stored<Done>) => {
-    if (failed.kind !== "command") return run.target === failed.target && isFree(run);
-    const programs = alike(run).map(findProgram);
-    const isWhole = goals.every((goal) => programs.includes(goal));
-    return isWhole && isLooking(commandOrTarget(run)) === isLooking(line) && isEnd(run, alike(run));
+    commandsIn(commandOrTarget(run)).filter((command) => programs.includes(findProgram(command)));
+  const isAgain = (run: Stored<Done>) => {
+    if (failed.kind !== "command") return run.target === failed.target;
+    const same = alike(run);
+    if (programs.every((program) => same.map(findProgram).includes(program))) return coversAll(same);
+    const other = commandOrTarget(run);
+    return isToSameEnd(line, other) && coversAll(commandsIn(other));
   };
-  const isOther = (run: Stored<Done>) =>
-    isToSameEnd(line, commandOrTarget(run)) && isEnd(run, commandsIn(commandOrTarget(run)));
-  const isAct = (run: Stored<Done>) => run.kind === "command" && !isLooking(commandOrTarget(run));
+  const proves = (run: Stored<Done>) => {
+    const again = commandOrTarget(run);
+    // the error would show through the filters through which it was seen
+    const isShown = listFilters(again).every((filter) => listFilters(line).includes(filter));
+    return isShown && isLooking(line) === isLooking(again);
+  };
   const run = later
     .filter(({ kind, outcome }) => kind === failed.kind && outcome === "done")
-    .find((run) => isSame(run) || (isAct(run) && isOther(run)));
+    .find((each) => proves(each) && isAgain(each) && isFree(each));
   if (!run) return undefined;
-  const isLess = (step: Stored<Done>) =>
-    isWithinCommands(alike(step), part) && !doesAsMuch(alike(step), part, names);
-  const steps = stepsBetween(later, failed.line, run.line).filter((step) => isChange(step) || !isLess(step));
+  const isTrial = (step: Stored<Done>) => alike(step).length > 0 && !coversAll(alike(step));
+  const steps = stepsBetween(later, failed.line, run.line).filter((step) => isChange(step) || !isTrial(step));
   return { run, steps, isOther: cutEssence(line) !== cutEssence(commandOrTarget(run)) };
 }
 
-/** Returns the commands of a line that may have failed: those of the program the error names, else with a word of the output. */
-export function failingPart(line: string, output: string, error: string): string[] {
+/** Returns the commands of a line that may have failed: the ones with a word of the output, else all. */
+export function failingPart(line: string, output: string): string[] {
   const commands = commandsIn(line);
-  const doing = commands.filter((command) => !isLooking(command));
-  const all = doing.length > 0 ? doing : commands;
-  if (all.length < 2) return all;
-  const program = programNamedIn(error);
-  const named = all.filter((command) => findProgram(command).split(" ")[0] === program);
-  if (named.length > 0) return named;
-  const names = findComplained(output);
-  const mentioned = all.filter((command) => listOperands([command]).some((word) => isNamed(word, names)));
-  return mentioned.length > 0 ? mentioned : all;
+  const names = findNames(output);
+  const mentioned = commands.filter((command) =>
+    listOperands([command]).some((word) => isNamed(word, names)),
+  );
+  return mentioned.length > 0 ? mentioned : commands;
+}
+
+/** Returns the names in an output that its error may be about, with the folders above each path. */
+function findNames(output: string): Set<string> {
+  return new Set(output.split(/[\s"'`:,()]+/).flatMap(withFolders));
 }
 
 /** Longer words are data, not names. */
 const NAME_MAX = 300;
 
-/** Returns the names in an output that its error may be about, with the folders above each path. */
-function findComplained(output: string): Set<string> {
-  const words = output.split(/[\s"'`:,()]+/).filter(({ length }) => length <= NAME_MAX);
-  return new Set(words.flatMap(withFolders));
-}
-
 function withFolders(path: string): string[] {
-  const parts = path.split("/");
+  const parts = path.slice(0, NAME_MAX).split("/");
   return parts.map((_, i) => parts.slice(0, i + 1).join("/")).filter((folder) => /\w/.test(folder));
 }
 
 /** Returns whether a word, or a folder above it, is among the names in an output. */
 function isNamed(word: string, names: ReadonlySet<string>): boolean {
-  return word.length <= NAME_MAX && withFolders(word).some((folder) => names.has(folder));
+  return withFolders(word).some((folder) => names.has(folder));
 }
 
-/** Returns whether commands cover what failed ones worked on: the operands that the output names, else all of them. */
-function doesAsMuch(
-  commands: readonly string[],
-  failed: readonly string[],
-  names: ReadonlySet<string>,
-): boolean {
-  const [had, words] = [listOperands(commands), commands.flatMap(shellWords)];
-  const wanted = listOperands(failed);
-  const named = wanted.filter((word) => isNamed(word, names));
-  if (named.length > 0) return named.every((word) => words.includes(word));
-  // further operands narrow a command to a part, unless that is the part that failed
-  const more = had.filter((word) => !wanted.includes(word));
-  if (more.length > 0 && !more.some((word) => isNamed(word, names))) return false;
-  return had.length === 0 || wanted.every((word) => words.includes(word));
-}
-
-/** Returns whether commands have operands, all of them operands of others too. */
-function isWithinCommands(commands: readonly string[], whole: readonly string[]): boolean {
-  const [had, all] = [listOperands(commands), listOperands(whole)];
-  return had.length > 0 && had.every((word) => all.includes(word));
+/**
+ * Makes a test for commands that work on all that failed ones worked on: the operands that the output names, else all. A
+ * command without operands works on whatever there is; one with further ones on a part of it, unless the output names them.
+ */
+function coverTest(failed: readonly string[], output: string): (commands: readonly string[]) => boolean {
+  const [operands, names] = [listOperands(failed), findNames(output)];
+  const named = operands.filter((word) => isNamed(word, names));
+  const targets = named.length > 0 ? named : operands;
+  return (commands) => {
+    const had = listOperands(commands);
+    if (had.length === 0) return true;
+    if (targets.length === 0) return had.some((word) => isNamed(word, names));
+    const words = commands.flatMap(shellWords);
+    return targets.every((target) => words.includes(target));
+  };
 }
 
 /** Returns the operands of commands: not their options, texts and subcommands. */
-export function listOperands(commands: readonly string[]): string[] {
+function listOperands(commands: readonly string[]): string[] {
   return commands.flatMap((command) => {
-    const [, what = "", ...rest] = shellWords(command.replace(RUNS_NEXT, ""));
+    const [, what = "", ...rest] = shellWords(command);
     return [...(/^[\w:-]+$/.test(what) ? [] : [what]), ...rest].filter((word) => /^[\w./@]\S*$/.test(word));
   });
 }
@@ -134,17 +124,10 @@ export function cutEssence(line: string, goals: readonly string[] = []): string 
 /** Filters that let the last lines of an output through, where a program names its errors. */
 const LETS_THROUGH = /^(?:tail|head|tee|cat)\b/;
 
-/** Returns whether an output holds a program's errors: a filter that showed one before shows it again. */
-function isShown(run: Stored<Done>, failed: string): boolean {
-  return listFilters(commandOrTarget(run)).every((filter) => listFilters(failed).includes(filter));
-}
-
-/** Returns the filters and redirections of a line. */
+/** Returns the filters of a line that may hide an error. */
 function listFilters(line: string): string[] {
-  return shellParts(line).flatMap(({ text }, i, parts) => [
-    ...(parts[i - 1]?.separator === "|" && !LETS_THROUGH.test(text) ? [text] : []),
-    ...(text.match(/(?<=\s)(?:[12&]?>>?)\s*[^\s&]\S*/g) ?? []),
-  ]);
+  const texts = shellParts(line).map(({ text }, i, parts) => (parts[i - 1]?.separator === "|" ? text : ""));
+  return texts.filter((text) => text !== "" && !LETS_THROUGH.test(text));
 }
 
 /** Returns whether the exit code of a command line shows whether any of its commands failed. */

@@ -132,7 +132,7 @@ function makeErrorHit(
   const endOf = (run: ErrorRun) => {
     const words = likeWords(run.line);
     const isFree = ({ result }: { result: string }) => likest(result, words)?.share !== 1;
-    return findEnding(run.deed, after(run), { error: run.line, isFree });
+    return findEnding(run.deed, after(run), isFree);
   };
   const last = own.slice(-FAILURES_MAX).findLast(endOf) ?? (own.at(-1) as ErrorRun);
   const [later, end, { line }] = [after(last), endOf(last), last.deed];

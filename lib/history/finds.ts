@@ -10,7 +10,7 @@
  *   `deedRow`, `spokenHits`). `findHistory` asks several doors at once, `withAftermath` adds what came of a row.
  * - One printer: `printDone`.
  * - How a failure ended (`findEnding`, `rankSteps`) serves `--error` and Seen before alike. Seen before alone is told unasked, so
- *   it has guards: `isAlike`, `noiseIn`, `programsThat`, `isElsewhere`, and of whose deeds may be told `hostsToTell`.
+ *   it has guards: `isAlike`, `noiseIn`, `programThat`, `isElsewhere`, and of whose deeds may be told `mayTell`.
  * - Who wrote a line (`blame`) replays all that was done to its file (`replay`).
  */
 

@@ -24,12 +24,11 @@ import {
   fileName,
   findEnding,
   hasOwnCode,
-  listOperands,
   programNamedIn,
   rankSteps,
 } from "./endings.ts";
 import { type SessionDeed, withSessions } from "./finds.ts";
-import { hostsToTell, isPipedToShell, type KnownWords, type Origin } from "./telling.ts";
+import { isPipedToShell, mayTell, type Origin } from "./telling.ts";
 
 /** A command that failed just now. */
 export interface FailedCommand {
@@ -48,7 +47,7 @@ interface SeenOptions {
   /** Returns a session's id as a reference takes it. */
   nameOf: (session: IndexedSession) => string;
   /** Returns who shares a session, "" for one's own, and whether its project is that of the caller. */
-  originOf: (session: IndexedSession) => Pick<Origin, "owner" | "isHere">;
+  originOf: (session: IndexedSession) => Origin;
 }
 
 /** An error with its known end. */
@@ -62,7 +61,8 @@ export interface Seen {
 interface FailureQuery extends FailedCommand, SeenOptions {
   store: Store;
   lines: ReadonlyMap<number, string>;
-  known: KnownWords;
+  /** The words of the command and its output. */
+  known: ReadonlySet<string>;
   /** Returns whether runs that went well printed a line too. */
   isNoise: (key: number) => boolean;
 }
@@ -79,11 +79,9 @@ interface End extends Ending {
   failed: FailedRun;
   /** The deeds that may have helped, best first. */
   likely: Stored<Done>[];
-  /** True if the error came back later in the session. */
-  cameBack: boolean;
 }
 
-/** An end with its words. */
+/** An end with its words, and the deed that each of them tells. */
 interface ToldEnd extends End {
   said: { text: string; deed: Stored<Done> }[];
 }
@@ -104,17 +102,13 @@ const ERRORS_MAX = 2;
 const ERROR_CHARS = 110;
 const DID_CHARS = 90;
 const CHANGE_CHARS = 120;
-const HOSTS_CHARS = 60;
 const PLACE_CHARS = 100;
 const PROJECT_CHARS = 40;
 
 /** Finds the known ends of the errors in a command's output, the first error first. */
 export function seenBefore(store: Store, failed: FailedCommand, options: SeenOptions): Seen[] {
   const lines = errorKeys(failed.output, { hasFailed: true });
-  const known = {
-    command: new Set(shellWords(failed.command)),
-    output: new Set(failed.output.split(/[\s"'`,()]+/)),
-  };
+  const known = new Set([...shellWords(failed.command), ...failed.output.split(/[\s"'`,()]+/)]);
   const isNoise = noiseIn(store, options.now.toISOString());
   const asked = { ...failed, ...options, store, lines, known, isNoise };
   const runs = runsWith(asked);
@@ -162,8 +156,7 @@ function runsWith({ store, lines, sessionId, now, isHidden, isNoise, originOf }:
     .map(toDone);
   return withSessions(store, deeds, {}).flatMap(([deed, session]) => {
     if (isHidden(session)) return [];
-    const { cwd, project } = session;
-    const origin = { ...originOf(session), folders: [cwd, project].filter((folder) => folder !== undefined) };
+    const origin = originOf(session);
     if (origin.owner !== "" && !origin.isHere) return [];
     return [{ keys: keysIn(deed).filter((key) => !isNoise(key)), deed, session, origin }];
   });
@@ -206,86 +199,58 @@ function agreedEnd(
   runs: readonly FailedRun[],
   asked: FailureQuery,
 ): Agreed | undefined {
-  const programs = ({ deed }: FailedRun) => programsThat(error.line, commandOrTarget(deed), deed.result);
-  const mine = programsThat(error.line, asked.command, asked.output);
-  const alike = runs.filter((run) => programs(run).some((each) => mine.includes(each)));
+  const programOf = ({ deed }: FailedRun) => programThat(error.line, commandOrTarget(deed), deed.result);
+  const mine = programThat(error.line, asked.command, asked.output);
+  const alike = runs.filter((run) => programOf(run) === mine);
   const ofOwners = [...Map.groupBy(alike, ({ origin }) => origin.owner).values()];
-  const all = ofOwners.flatMap((ofOne) => findEnds(ofOne, error, asked));
-  const ends = all.filter((end) => end.failed.origin.owner === "" || isOfSeveral(end, all));
-  const trusted = new Set(ends.map(({ failed: { session } }) => session.id));
+  const ends = ofOwners.flatMap((ofOne) => findEnds(ofOne, error, asked));
+  const words = ({ said }: ToldEnd) => said.map(({ text }) => text).join("\n");
+  const agreed = [...Map.groupBy(ends, words).values()].filter(isTold).sort((a, b) => b.length - a.length);
+  const trusted = new Set(agreed.flat().map(({ failed: { session } }) => session.id));
   const isTrusted = ({ origin, session }: FailedRun) => origin.owner === "" || trusted.has(session.id);
-  const counted = runs.filter(isTrusted);
-  if (new Set(counted.map((run) => programs(run).at(-1))).size >= PROGRAMS_GENERIC) return undefined;
-  const [best = []] = [...Map.groupBy(ends, endKind).values()].sort((a, b) => b.length - a.length);
-  const end = best.find(({ cameBack }) => !cameBack) ?? best[0];
-  if (end === undefined) return undefined;
-  return isElsewhere(end, error.line, asked) ? undefined : { end, isTrusted };
+  const programs = runs.filter(isTrusted).map(programOf);
+  const end = agreed[0]?.[0];
+  if (end === undefined || new Set(programs).size >= PROGRAMS_GENERIC) return undefined;
+  return isElsewhere(end, error.line) ? undefined : { end, isTrusted };
 }
 
-/** Returns the ends of an owner that may be told, the newest of each session. */
+/** Returns whether an end is one's own, or of several owners. */
+function isTold(same: readonly ToldEnd[]): boolean {
+  const owners = new Set(same.map(({ failed }) => failed.origin.owner));
+  return owners.has("") || owners.size >= OWNERS_MIN;
+}
+
+/** Returns the ends of an owner that may be told: of each session that of its last failure. */
 function findEnds(
   runs: readonly FailedRun[],
   error: { key: number; line: string },
   asked: FailureQuery,
 ): ToldEnd[] {
   const sessions = [...Map.groupBy(runs, ({ session }) => session.id).values()];
-  return sessions.slice(0, SESSIONS_MAX).flatMap((failures): ToldEnd[] => {
-    // of an earlier failure than the newest the error came back
-    for (const [i, failed] of failures.entries()) {
-      const end = endOf(failed, error, asked);
-      const said = end && findSaid(end, error.line, asked);
-      if (end) return said ? [{ ...end, cameBack: i > 0, said }] : [];
-    }
-    return [];
+  return sessions.slice(0, SESSIONS_MAX).flatMap(([failed]) => {
+    const end = failed && endOf(failed, error, asked);
+    const said = end && findSaid(end, error.line, asked);
+    return said ? [{ ...end, said }] : [];
   });
 }
 
-/** Returns whether several owners had an end of the same words. */
-function isOfSeveral(end: ToldEnd, all: readonly ToldEnd[]): boolean {
-  const words = ({ said }: ToldEnd) => said.map(({ text }) => text).join("\n");
-  const same = all.filter((each) => words(each) === words(end));
-  return new Set(same.map(({ failed }) => failed.origin.owner)).size >= OWNERS_MIN;
-}
-
-/** Returns the programs that may have printed a line: the one it names, else those of the command line. */
-function programsThat(line: string, command: string, output: string): string[] {
+/** Returns the program that printed a line: the one that it names, else the last one that may have failed. */
+function programThat(line: string, command: string, output: string): string | undefined {
   const named = programNamedIn(line);
-  const isHere =
-    named !== undefined &&
-    command
-      .toLowerCase()
-      .split(/[\s;&|()]+/)
-      .includes(named);
-  const programs = isHere ? [named] : failingPart(command, output, line).map(findProgram);
-  return programs.map((each) => (each.toLowerCase().split(" ")[0] ?? "").replace(/(?:\.exe|[\d.]+)$/, ""));
+  if (named !== undefined && shellWords(command).includes(named)) return named;
+  return failingPart(command, output).map(findProgram).at(-1)?.split(" ")[0];
 }
 
-/** Returns whether an end was only another folder, for what the failed command does not work on. */
-function isElsewhere(
-  { failed: { deed, session }, run, likely }: End,
-  line: string,
-  asked: FailureQuery,
-): boolean {
+/** Returns whether an end was only another folder, for an error that is not about one. */
+function isElsewhere({ failed: { deed }, run, likely }: End, line: string): boolean {
   const [before, after] = [commandOrTarget(deed), commandOrTarget(run)];
   const isFolder = commandKey(before) === commandKey(after) && foldersIn(before) !== foldersIn(after);
-  if (likely.length > 0 || !isFolder) return false;
-  if (!isNear(session.cwd, asked.cwd)) return true;
-  if (programNamedIn(line) === "cd") return false;
-  const had = listOperands(failingPart(before, deed.result, line));
-  return listOperands(failingPart(asked.command, asked.output, line)).some((word) => !had.includes(word));
+  return likely.length === 0 && isFolder && programNamedIn(line) !== "cd";
 }
 
 function foldersIn(line: string): string {
   const parts = shellParts(line).map(({ text }) => text);
   return parts.filter((text) => /^(?:cd|pushd)\b/.test(text)).join("\n");
-}
-
-/** Returns whether one folder lies in the other. */
-function isNear(...folders: (string | undefined)[]): boolean {
-  const [outer, inner] = folders
-    .map((folder) => folder && `${folder.replaceAll("\\", "/").replace(/\/+$/, "")}/`)
-    .sort();
-  return outer !== undefined && inner?.startsWith(outer) === true;
 }
 
 function endOf(
@@ -297,62 +262,41 @@ function endOf(
   const later = readDone(store, session.number, { after: deed.line, to: deed.line + REACH }).filter(
     ({ at }) => at < now.toISOString(),
   );
-  const ending = findEnding(deed, later, {
-    error: line,
-    isFree: (run) => {
-      const printed = keysIn(run);
-      // a filter hides the exit code
-      return !printed.includes(key) && (hasOwnCode(commandOrTarget(run)) || printed.every(isNoise));
-    },
+  const ending = findEnding(deed, later, (run) => {
+    const printed = keysIn(run);
+    // a filter hides the exit code
+    return !printed.includes(key) && (hasOwnCode(commandOrTarget(run)) || printed.every(isNoise));
   });
   if (!ending) return undefined;
   const ranked = rankSteps(deed, ending.steps, line, later).filter(({ worth }) => worth > 0);
   const likely = ranked.slice(0, STEPS_MAX).map(({ deed }) => deed);
-  return likely.length > 0 || ending.isOther ? { ...ending, failed, likely, cameBack: false } : undefined;
-}
-
-/** Returns the same text for ends of one kind: of a file's edit, of a program's run. */
-function endKind({ likely: [first], run }: End): string {
-  if (first && isChange(first)) return fileName(first.target);
-  return (
-    failingPart(commandOrTarget(first ?? run), "", "")
-      .map(findProgram)
-      .at(-1) ?? ""
-  );
+  return likely.length > 0 || ending.isOther ? { ...ending, failed, likely } : undefined;
 }
 
 /** Returns the words for an end: its steps, else its command in place of the one that failed; undefined if it may not be. */
 function findSaid(end: End, line: string, asked: FailureQuery): ToldEnd["said"] | undefined {
   const { failed, run, likely } = end;
-  const commands = likely.length > 0 ? likely : [run, failed.deed];
-  const deeds = commands.map((deed) => {
-    const changed = isChange(deed) ? changeAround(deed, line).slice(0, 2 * CHANGE_CHARS) : undefined;
-    return { text: changed ?? commandOrTarget(deed), isEdit: changed !== undefined };
+  const goals = failingPart(commandOrTarget(failed.deed), failed.deed.result).map(findProgram);
+  const told = (likely.length > 0 ? likely : [run, failed.deed]).map((deed) => {
+    const isEdit = isChange(deed);
+    return { deed, isEdit, text: isEdit ? changeAround(deed, line) : commandOrTarget(deed) };
   });
-  const hosts = hostsToTell(deeds, failed.origin, asked.known);
-  if (hosts === undefined) return undefined;
+  if (!mayTell(told, failed.origin, asked.known)) return undefined;
   const say = (text: string, max = DID_CHARS) => quoteCode(oneLineOfCode(text, max));
-  const named = (text: string) => {
-    const others = hosts.filter((host) => !text.includes(host));
-    return others.length === 0 ? text : `${text} from ${oneLineOfCode(others.join(" and "), HOSTS_CHARS)}`;
-  };
   if (likely.length === 0) {
-    const goals = failingPart(commandOrTarget(failed.deed), failed.deed.result, line).map(findProgram);
-    const [after, before] = [run, failed.deed].map((deed) => cutEssence(commandOrTarget(deed), goals));
-    const text = `ran ${say(contrast(after, before))} in place of ${say(contrast(before, after))}`;
-    return [{ text: named(text), deed: run }];
+    const [after, before] = told.map(({ text }) => say(cutEssence(text, goals)));
+    return [{ text: `ran ${after} in place of ${before}`, deed: run }];
   }
-  return likely.map((deed) => {
-    const command = commandOrTarget(deed);
-    const text = isChange(deed)
-      ? `edited ${say(fileName(deed.target))}: ${say(changeAround(deed, line), CHANGE_CHARS)}`
-      : `ran ${say(isPipedToShell(command) ? command : cutEssence(command))}`;
-    return { text: named(text), deed };
-  });
+  return told.map(({ deed, isEdit, text }) => ({
+    deed,
+    text: isEdit
+      ? `edited ${say(fileName(deed.target))}: ${say(text, CHANGE_CHARS)}`
+      : `ran ${say(isPipedToShell(text) ? text : cutEssence(text))}`,
+  }));
 }
 
 function describe(
-  { failed, said, cameBack }: ToldEnd,
+  { failed, said }: ToldEnd,
   line: string,
   printed: readonly FailedRun[],
   { now, nameOf }: FailureQuery,
@@ -368,8 +312,7 @@ function describe(
       ? ""
       : "in another session, "
     : `in project ${project}, `;
-  const back = cameBack ? " (came back later)" : "";
-  const steps = said.map(({ text, deed }) => `${text}${back} (${from}${place(failed)}:${deed.line})`);
+  const steps = said.map(({ text, deed }) => `${text} (${from}${place(failed)}:${deed.line})`);
   const sessions = counted(new Set(printed.map(({ session }) => session.id)).size, "session");
   const age = formatAge((now.getTime() - Date.parse(newest.deed.at)) / 1000);
   const head = `- ${quoteCode(oneLineOfCode(line, ERROR_CHARS))}: in ${sessions}, last ${place(newest)}:${newest.deed.line} (${age} ago); gone after: `;
@@ -380,13 +323,4 @@ function describe(
 /** Quotes a session's place unless it is one word, as all but forged ones are. */
 function quotePlace(name: string): string {
   return /^[\w@:.~+-]+$/.test(name) ? name : quote(name);
-}
-
-/** Returns a command; of a long one how it begins, and from where it differs from another. */
-function contrast(command = "", other = ""): string {
-  const [words, others] = [command.split(/\s+/), other.split(/\s+/)];
-  const from = words.findIndex((word, i) => word !== others[i]);
-  return command.length > DID_CHARS && from > 3
-    ? [...words.slice(0, 2), "…", ...words.slice(from)].join(" ")
-    : command;
 }

@@ -78,7 +78,7 @@ export function commandKey(line: string): string {
 /** Subcommands that only say that what follows is run. */
 const RUNNERS = /^(?:run|exec|dlx|x)$/;
 /** Programs that only run the next. */
-export const RUNS_NEXT = /^(?:(?:sudo|time|npx|bunx) )+/;
+const RUNS_NEXT = /^(?:(?:sudo|time|npx|bunx) )+/;
 
 /** Returns the program and its subcommand or file, without folders: `npm test`, `bun run lint`, `node build.js`. */
 export function findProgram(line: string): string {
