@@ -135,7 +135,7 @@ export interface Entry {
   typed?: boolean | undefined;
   at?: string | undefined;
   /** On `tool` entries. */
-  tool?: ToolCall;
+  tool?: ToolCall | undefined;
   /** On `tool` and `result` entries: pairs a call with its result. */
   callId?: string | undefined;
   /** On `result` entries. */

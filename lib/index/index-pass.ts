@@ -78,6 +78,8 @@ interface Pass extends PassOptions, Omit<PassInput, "known"> {
   state: IndexProgress;
   started: number;
   isFromStart: boolean;
+  /** True if the index holds nothing of the session, so that nothing has to be replaced. */
+  isNew: boolean;
   /** The place to which the file was read. */
   progress: ReadProgress;
   /** True if the conversation went on, or may have, from a row that was not its last. */
@@ -193,6 +195,7 @@ function startPass(input: PassInput, options: PassOptions): Pass {
         })),
     started: performance.now(),
     isFromStart: !isContinuing,
+    isNew: known.lastIndexed === "",
     progress: { offset: 0, line: 0, skipped: 0 },
     isBranched: false,
     skippedBefore: new Map(),
@@ -240,7 +243,8 @@ function takeExchange(pass: Pass, { items: all }: Exchange<Entry>): void {
   position.nextChunk += derived.cut;
   const place = { session: state.number, timestamp: entries[0]?.at ?? around };
   const kept = derived.rows.flatMap(keptRow);
-  putRows(store, kept, { ...place, lines: { after: position.rowsTo, to: position.lastLine } });
+  if (!pass.isNew) removeRows(store, state.number, { after: position.rowsTo, to: position.lastLine });
+  putRows(store, kept, place);
   position.rowsTo = position.lastLine;
   const [first] = derived.chunks;
   if (!first) return;
@@ -277,8 +281,10 @@ function finish(pass: Pass): void {
     return;
   }
   for (const { id } of pass.before.values()) removeChunk(store, id);
-  removeRows(store, state.number, { after: position.rowsTo, to: Number.MAX_SAFE_INTEGER });
-  removeEmptyExchanges(store, state.number);
+  if (!pass.isNew) {
+    removeRows(store, state.number, { after: position.rowsTo, to: Number.MAX_SAFE_INTEGER });
+    removeEmptyExchanges(store, state.number);
+  }
   save(pass, { ...end, status: isOverLimit(pass) ? "partial" : "complete", error });
 }
 

@@ -13,14 +13,7 @@ import type { Chunk } from "./chunk.ts";
 import { fullTextColumns, type Header, headerText, joinContent } from "./chunk-text.ts";
 import { addBits, dropBits } from "./chunk-vectors.ts";
 import { updateRewound } from "./index-state.ts";
-import {
-  ALL_LINES,
-  type ChunkText,
-  type LinesAfter,
-  PROGRAM,
-  readChunkTexts,
-  type StoredPlace,
-} from "./stored-rows.ts";
+import { ALL_LINES, type ChunkText, PROGRAM, readChunkTexts, type StoredPlace } from "./stored-rows.ts";
 
 /** 128 bits: no two of a billion texts share them. */
 const HASH_BYTES = 16;
@@ -56,18 +49,22 @@ export function putExchange(
   { session, line, nth }: StoredPlace,
   { participants, speaker, subject }: Header,
 ): number {
-  const row = db.get(
-    `INSERT INTO exchanges (session, line, nth, participants, speaker, subject) VALUES (?, ?, ?, ?, ?, ?)
-     ON CONFLICT DO UPDATE SET participants = excluded.participants, speaker = excluded.speaker, subject = excluded.subject
-     RETURNING id`,
-    session,
-    line,
-    nth,
+  const place = [session, line, nth];
+  // looked up first: for a conflict, or a row returned, SQLite makes a table of its own each time
+  const known = db.get("SELECT id FROM exchanges WHERE session = ? AND line = ? AND nth = ?", ...place);
+  if (known) {
+    const id = Number(known.id);
+    const header = [participants, speaker, subject];
+    db.run("UPDATE exchanges SET participants = ?, speaker = ?, subject = ? WHERE id = ?", ...header, id);
+    return id;
+  }
+  return db.run(
+    "INSERT INTO exchanges (session, line, nth, participants, speaker, subject) VALUES (?, ?, ?, ?, ?, ?)",
+    ...place,
     participants,
     speaker,
     subject,
-  );
-  return Number(row?.id);
+  ).lastId;
 }
 
 /**
@@ -255,13 +252,8 @@ function contentHash({ header, content }: { header: Omit<Header, "topics">; cont
 /** The place of rows, and the time of those without one. */
 type RowOwner = Pick<ChunkPlace, "session" | "timestamp">;
 
-/** Puts rows in place of the ones on some lines, calls with their full text and the keys of their error lines. */
-export function putRows(
-  store: Store,
-  rows: readonly Row[],
-  { lines, ...place }: RowOwner & { lines: LinesAfter },
-): void {
-  removeRows(store, place.session, lines);
+/** Puts rows into the index, calls with their full text and the keys of their error lines. */
+export function putRows(store: Store, rows: readonly Row[], place: RowOwner): void {
   for (const row of rows) {
     const { line, nth, at = place.timestamp, who } = row;
     if (who === "tool") addDone(store, row, place);

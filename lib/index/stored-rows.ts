@@ -20,7 +20,7 @@ export type Stored<R extends Row = Row> = R & {
 export type StoredPlace = Pick<Stored, "session" | "line" | "nth">;
 
 /** Lines of a session: after one, up to and including another. */
-export interface LinesAfter {
+interface LinesAfter {
   after: number;
   to: number;
 }

@@ -137,7 +137,8 @@ export function cleanEntries(
     const withoutKey = inTurn(raw.text);
     if (!isShown(raw, isForgotten)) return undefined;
     const rows = [raw.offset];
-    const redact: Redactor = (value, taken) => memory.clean(mapTexts(value, withoutKey), { rows, taken });
+    const redact: Redactor = (value, taken) =>
+      memory.clean(withoutKey === asItIs ? value : mapTexts(value, withoutKey), { rows, taken });
     const output = printed(raw);
     const judged = output && memory.clean(output.text, output);
     const isSecret = output && judged && lastLine(judged) !== lastLine(output.text);
@@ -164,7 +165,6 @@ function asItIs(text: string): string {
 function redactEntry(raw: Entry, redact: Redactor): Entry {
   const { line, nth, offset, end, id, kind, typed, at, callId, contextTokens, isError, state } = raw;
   const tool = raw.tool && redactCall(raw.tool, redact);
-  const text = tool ? `${tool.name} ${tool.target}`.trim() : raw.text;
   return {
     line,
     nth,
@@ -178,9 +178,11 @@ function redactEntry(raw: Entry, redact: Redactor): Entry {
     contextTokens,
     isError,
     state,
-    ...redact({ text: tool ? "" : text, patch: raw.patch, topics: raw.topics }),
-    ...(tool && { text, tool }),
-    ...(raw.edit && { edit: redactCall(raw.edit, redact) }),
+    text: tool ? `${tool.name} ${tool.target}`.trim() : redact(raw.text),
+    patch: raw.patch && redact(raw.patch),
+    topics: raw.topics && redact(raw.topics),
+    tool,
+    edit: raw.edit && redactCall(raw.edit, redact),
   };
 }
 
