@@ -9,16 +9,10 @@
  */
 
 import { statPath } from "../lib/base/files.ts";
-import { recordOf } from "../lib/base/json.ts";
-import {
-  currentDirectory,
-  type Environment,
-  resolvePaths,
-  trustedEnvironment,
-} from "../lib/config/config.ts";
+import type { Environment } from "../lib/config/config.ts";
 import type { Viewer } from "../lib/hosts/session.ts";
 import type { Answer } from "./asked.ts";
-import { type HookCall, logFailure, readAsked, readPrompt, together } from "./hook.ts";
+import { type HookCall, readAsked, readPrompt, runHook, together } from "./hook.ts";
 import { answerMoment, tellRules } from "./moments.ts";
 import { readFailure } from "./prompt-answer.ts";
 
@@ -46,7 +40,7 @@ export type HookCallback = (
 ) => Promise<HookOutput>;
 
 const HOOK = "agent-sdk";
-const ABOUT = { source: "claude" };
+const HOST = "claude";
 
 /** Returns the callback for `hooks.UserPromptSubmit` in the SDK's options. It never rejects. */
 export function userPromptSubmit({ env: given, ...options }: UserPromptSubmitOptions = {}): HookCallback {
@@ -54,7 +48,7 @@ export function userPromptSubmit({ env: given, ...options }: UserPromptSubmitOpt
   return callback("UserPromptSubmit", given, async (call) => {
     const text = readPrompt(call.input);
     if (text === undefined) return undefined;
-    const asked = { ...readAsked(call, ABOUT.source), text };
+    const asked = { ...readAsked(call, HOST), text };
     asked.settings = { ...asked.settings, activity: { ...asked.settings.activity, ...options } };
     const { session } = asked;
     const isBegun = begun.has(session.id) || !begins(session);
@@ -73,33 +67,23 @@ function begins({ file }: Viewer): boolean {
 export function postToolUseFailure({ env: given }: { env?: Environment } = {}): HookCallback {
   return callback("PostToolUseFailure", given, async (call) => {
     const failure = readFailure(call.input);
-    return failure && answerMoment("failure", { ...readAsked(call, ABOUT.source), failure });
+    return failure && answerMoment("failure", { ...readAsked(call, HOST), failure });
   });
 }
 
 function callback(
   hookEventName: Event,
-  given: Environment = process.env,
+  env: Environment = process.env,
   work: (call: HookCall) => Promise<Answer | undefined>,
 ): HookCallback {
   return async (input, _toolUseId, context) => {
-    const { env, ignored } = trustedEnvironment(given, currentDirectory());
-    if (env.SESSION_MEMORY_DISABLE === "1") return {};
-    const paths = resolvePaths(env);
-    try {
-      if (ignored.length > 0)
-        await logFailure(paths, HOOK, `ignored from this folder's .env: ${ignored.join(", ")}`, ABOUT);
-      const answer = await work({ input: recordOf(input), env, paths });
-      if (!answer) return {};
-      // The SDK takes the text within this turn of the event loop, unless the call was aborted.
-      setImmediate(() => {
-        if (!context?.signal?.aborted) answer.delivered();
-      });
-      const { text } = answer;
-      return text === undefined ? {} : { hookSpecificOutput: { hookEventName, additionalContext: text } };
-    } catch (error) {
-      await logFailure(paths, HOOK, error, ABOUT);
-      return {};
-    }
+    const answer = await runHook(HOOK, work, { host: HOST, env, read: () => input });
+    if (!answer) return {};
+    // The SDK takes the text within this turn of the event loop, unless the call was aborted.
+    setImmediate(() => {
+      if (!context?.signal?.aborted) answer.delivered();
+    });
+    const { text } = answer;
+    return text === undefined ? {} : { hookSpecificOutput: { hookEventName, additionalContext: text } };
   };
 }

@@ -102,4 +102,4 @@ function hookForm(hookEventName: string, isAtTop = false) {
   });
 }
 
-await runHook(own ? called : "event", answer, line?.agent);
+await runHook(own ? called : "event", answer, { host: line?.agent });

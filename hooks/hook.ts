@@ -11,11 +11,11 @@ import { type JsonRecord, recordOf, stringOf } from "../lib/base/json.ts";
 import {
   currentDirectory,
   type Environment,
-  hookEnvironment,
   type PathsWithRules,
   readHookSettings,
   resolvePaths,
   type Settings,
+  trustedEnvironment,
   withFolders,
 } from "../lib/config/config.ts";
 import type { Agent, Viewer } from "../lib/hosts/session.ts";
@@ -32,26 +32,35 @@ const STDIN = 0; // POSIX
 /** Prefix of prompts that the host writes itself. */
 const NOT_TYPED = "<task-notification>";
 
-/** Runs a hook's work on its input. No failure reaches the host. */
-export async function runHook(
+interface Run {
+  /** The host that calls. @default as the input says */
+  host?: Agent | undefined;
+  env?: Environment;
+  /** Returns the input. @default it is read from stdin, as JSON */
+  read?: () => unknown;
+}
+
+/** Runs a hook's work on its input; the current directory is not trusted. No failure reaches the host. */
+export async function runHook<T>(
   name: string,
-  work: (call: HookCall) => void | Promise<void>,
-  host?: Agent,
-): Promise<void> {
-  if (process.env.SESSION_MEMORY_DISABLE === "1") return;
-  const { env, ignored } = hookEnvironment();
+  work: (call: HookCall) => T | Promise<T>,
+  { host, env: given = process.env, read = () => JSON.parse(readFileSync(STDIN, "utf8")) }: Run = {},
+): Promise<T | undefined> {
+  if (given.SESSION_MEMORY_DISABLE === "1") return undefined;
+  const { env, ignored } = trustedEnvironment(given, currentDirectory());
   const paths = resolvePaths(env);
   let source = host;
   try {
-    const input = recordOf(JSON.parse(readFileSync(STDIN, "utf8")));
+    const input = recordOf(read());
     // Codex runs hooks in sessions of its own making too, which tidy its memory and are written nowhere.
-    if (input.transcript_path === null) return;
+    if (input.transcript_path === null) return undefined;
     source ??= stringOf(input.host) ?? hostByFile(stringOf(input.transcript_path));
     if (ignored.length > 0)
       await logFailure(paths, name, `ignored from this folder's .env: ${ignored.join(", ")}`, { source });
-    await work({ paths, env, input });
+    return await work({ paths, env, input });
   } catch (error) {
     await logFailure(paths, name, error, { source });
+    return undefined;
   }
 }
 
