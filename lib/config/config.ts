@@ -8,7 +8,7 @@ import { existsSync } from "node:fs";
 import { basename, delimiter, isAbsolute, join, resolve, sep } from "node:path";
 import { describeError, findRefusal, SessionMemoryError } from "../base/errors.ts";
 import { readIfExists, readText, statPath } from "../base/files.ts";
-import { isRecord, parseRecord } from "../base/json.ts";
+import { isRecord, parseRecord, stringOf } from "../base/json.ts";
 import type { Environment } from "../base/runtime.ts";
 import { MACHINE_NAME, shortHash } from "../base/text.ts";
 import type { Settings, SyncedFolder } from "./schema.ts";
@@ -152,26 +152,24 @@ export const EXCLUDE_KEYS = ["sessions", "projects", "patterns"] as const;
 export type ExcludeKey = (typeof EXCLUDE_KEYS)[number];
 
 /**
- * Reads the settings that the prompt hook needs by plain checks: the schema costs four empty starts. Undefined when
- * config.json exists and is invalid.
+ * Reads settings as hooks need them, by plain checks, since the schema costs four empty starts: without the blocks that have no
+ * default. Undefined when config.json exists and is invalid.
  */
 export function readHookSettings(paths: Pick<Paths, "config">): Settings | undefined {
-  const settings = defaultSettings();
   let text: string | undefined;
   try {
     text = readConfig(paths.config);
   } catch {
     return undefined;
   }
-  if (text === undefined) return settings;
-  const file = parseRecord(text);
-  if (!file) return undefined;
-  const { activity, exclude, redact, volute } = settings;
-  const read = fillInAlike(file, { activity, exclude, redact, volute });
-  const { transcripts = [] } = file;
+  if (text === undefined) return defaultSettings();
+  const given = parseRecord(text);
+  if (!given) return undefined;
+  const { transcripts = [], timezone, ...file } = given;
+  const read = fillInAlike(file, defaultSettings());
   if (!read || !Array.isArray(transcripts) || !transcripts.every(isSyncedFolder)) return undefined;
   if (!["project", "all"].includes(read.activity.scope) || read.activity.maxChars < 0) return undefined;
-  return { ...settings, ...read, transcripts };
+  return { ...read, transcripts, timezone: stringOf(timezone) };
 }
 
 /** Returns the defaults with the given values in their place, key by key; undefined if one is of another type. */

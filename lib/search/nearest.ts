@@ -145,7 +145,6 @@ export async function findByMeaning(
   const { vectorSource } = await import("../index/chunk-vectors.ts");
   const source = vectorSource(store, embedding);
   if (source.mode === "off") return { semantic: `off: ${source.why}` };
-  // the model client costs five empty starts
   const [{ embedTexts }, { openSpendLedger }] = await Promise.all([
     import("../model/llm.ts"),
     import("../model/spend.ts"),
