@@ -5,8 +5,9 @@ import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { userPromptSubmit } from "../hooks/agent-sdk.ts";
 import { registerPrompt } from "../hooks/pi/extension.ts";
-import { copyWriter } from "../lib/archive/copy-writer.ts";
+import { writeLines } from "../lib/archive/copy-files.ts";
 import { encodeClaudeCwd } from "../lib/hosts/claude.ts";
+import { archivePlace } from "../lib/sessions/places.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { homePerTest, writeClaude } from "./support/home.ts";
 import { piEntry, piHeader, piLinked, piUser } from "./support/pi.ts";
@@ -90,12 +91,12 @@ describe("where no hook of Claude Code runs", () => {
     // a host dates a line of its own on going on, before it calls us
     appendFileSync(file, `${JSON.stringify({ type: "system", timestamp: new Date().toISOString() })}\n`);
     expect(await heard(own, file)).toBe(line);
-    const writer = copyWriter(home.paths);
     const timestamp = "2026-03-05T09:00:00.000Z";
     const head = { host: "opencode", session: "ses_1", cwd: home.project, timestamp };
     const lines = jsonl(head, { role: "user", content: "hello", timestamp });
-    writer.write({ agent: "opencode", id: "ses_1" }, lines, { note: { from: "store" }, durable: false });
-    writer.end();
+    const whose = { agent: "opencode", id: "ses_1" };
+    const note = { ...whose, from: "store" };
+    writeLines(archivePlace(home.paths, whose), lines, { note, durable: false });
     const start = { host: "opencode", moment: "start", session: "ses_1", cwd: home.project };
     expect(JSON.parse((await home.hook("moment", start)).stdout)).toEqual({ context: line });
     const at = "2026-03-05T09:00:00.000Z";

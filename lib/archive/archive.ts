@@ -3,13 +3,11 @@
  * removes copies that are excluded or over the limit.
  */
 
-import { readdirSync, rmdirSync, rmSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { basename, join } from "node:path";
 import {
   changedAt,
   fileStem,
   listEntries,
-  namesIn,
   readJson,
   remove,
   removeLeftovers,
@@ -21,22 +19,14 @@ import { tryLock, withLock } from "../base/locks.ts";
 import { counted } from "../base/text.ts";
 import { DAY_MS } from "../base/time.ts";
 import { currentPaths, type Paths, type PathsWithRules, type Settings } from "../config/config.ts";
-import { appendBlocks, readNote } from "../hosts/blocks.ts";
+import { readNote } from "../hosts/blocks.ts";
 import type { Host } from "../hosts/host.ts";
 import { findHost, HOSTS } from "../hosts/hosts.ts";
-import { removeStored, statStored, storedNames } from "../hosts/names.ts";
-import { COPIED_OUTPUTS, ownFolder } from "../hosts/outputs.ts";
+import { statStored } from "../hosts/names.ts";
+import { ownFolder } from "../hosts/outputs.ts";
 import type { Session } from "../hosts/session.ts";
-import { copiesFolder } from "../hosts/table.ts";
-import { keepCopyList, toldCopies } from "../sessions/copy-list.ts";
-import { archivedTranscripts, firstOfEach } from "../sessions/found.ts";
-import {
-  archivePlace,
-  formerCopies,
-  hostedTranscripts,
-  newsFile,
-  type TranscriptFile,
-} from "../sessions/places.ts";
+import { keepCopyList, type Told, toldCopies } from "../sessions/copy-list.ts";
+import { archivePlace, hostedTranscripts, newsFile } from "../sessions/places.ts";
 import { besideCopy, idsOf, pulledSessions } from "../sessions/pulled.ts";
 import { sessionKey } from "../sessions/record.ts";
 import { identifySession, isStillVisible, listSessions, visibleAmong } from "../sessions/sessions.ts";
@@ -44,13 +34,12 @@ import { type ForgetIn, type Forgetting, type Found, isForgotten } from "../stor
 import { isPlainName, type Rules, readRules, rulesVersion } from "../transcripts/rules.ts";
 import { copiesLock } from "./copies.ts";
 import { type CopyOptions, writeCopy, writeOutput } from "./copy.ts";
-import { type CopyWriter, copyWriter } from "./copy-writer.ts";
-import { takeUnpacked } from "./stored.ts";
+import { copyBytes, listOutputs, outputPlace, removeCopy } from "./copy-files.ts";
+import { removeFormer, takeFormer } from "./former.ts";
+import { formerFolders } from "./former-places.ts";
 
 /** A session that does nothing for so long is taken for finished; one that goes on gets a new copy. */
 const IDLE_MS = DAY_MS;
-/** The time that a file of an earlier version stays when it has been taken over: a user may want to go back. */
-const FORMER_MS = 30 * DAY_MS;
 /** The most that a copy takes of its transcript's size, of real ones: outputs of programs pack worst. */
 const SHARE_MAX = 0.5;
 const BYTES_PER_MB = 1024 * 1024;
@@ -91,15 +80,9 @@ export function whyStopped(paths: PathsWithRules, { archive }: Pick<Settings, "a
 }
 
 /** A copy that is there. */
-interface Copy extends Pick<TranscriptFile, "agent" | "id"> {
+interface Copy extends Told {
   /** Its path, without the suffix. */
   file: string;
-  /** True if it is of a transcript that was idle: `archive` of config.json is about these. */
-  isIdle: boolean;
-  /** Its bytes on disk, with those of its outputs. */
-  bytes: number;
-  /** True if its host still has the transcript. */
-  isThere: boolean;
 }
 
 interface ArchiveOptions {
@@ -117,14 +100,14 @@ interface ArchiveOptions {
 export async function updateArchive(options: ArchiveOptions): Promise<void> {
   const { paths } = options;
   const isOn = whyStopped(paths, options.settings) === undefined;
-  const isEmpty = !statPath(paths.copies) && formerCopies(paths).length === 0;
-  if (paths.transcripts.length > 0 || (!isOn && isEmpty)) return;
+  const hasFormer = formerFolders(paths).length > 0;
+  if (paths.transcripts.length > 0 || (!isOn && !hasFormer && !statPath(paths.copies))) return;
   const release = tryLock(join(paths.home, "archive.lock"));
   if (!release) return;
   try {
-    for (const folder of [paths.copies, paths.archive]) removeLeftovers(folder);
+    removeLeftovers(paths.copies);
+    if (hasFormer) await withLock(copiesLock(paths), LOCK_WAIT_MS, () => takeFormer(paths));
     removeExcluded(paths);
-    await takeFormer(options);
     await rewriteAlone(options);
     if (isOn) await copyIdle(options);
     keepCopyList(paths);
@@ -135,99 +118,21 @@ export async function updateArchive(options: ArchiveOptions): Promise<void> {
 
 /** Removes the copies of sessions that are kept out by now; of those in hosts' databases whoever reads these does so. */
 function removeExcluded(paths: PathsWithRules): void {
-  const isOut = (found: TranscriptFile) =>
-    identifySession(found) !== undefined && !visibleSession(found, paths);
-  const copies = listCopies(paths).filter(({ isIdle }) => isIdle);
-  const wanted = new Set(filesOf(copies, paths));
-  for (const copy of archivedTranscripts(paths))
-    if (wanted.has(copy.file) && isOut(copy)) removeCopy(copy.file);
-}
-
-/** Returns the session of a found file, where it may be read. */
-function visibleSession(found: TranscriptFile, paths: PathsWithRules): Session | undefined {
-  const session = identifySession(found);
-  return session && visibleAmong([session], paths)[0];
+  const sessions = listCopies(paths)
+    .filter(isIdle)
+    .flatMap((copy) => identifySession(copy) ?? []);
+  const visible = new Set(visibleAmong(sessions, paths));
+  for (const session of sessions) if (!visible.has(session)) removeCopy(session.file);
 }
 
 /** A command that reads a host's database holds its lock no longer. */
 const LOCK_WAIT_MS = 10_000;
 
-/**
- * Writes the copies of an earlier version anew in the one place, and what it adds or changes later. The old file stays until
- * nothing has used it for thirty days, for whoever goes back to that version.
- */
-async function takeFormer({ paths, isOver, rest }: ArchiveOptions): Promise<void> {
-  const former = formerCopies(paths);
-  if (former.length === 0) return;
-  const [version, writer] = [rulesVersion(paths), copyWriter(paths)];
-  const isWanted = unpackedTest(paths);
-  for (const copy of former) {
-    if (isOver?.()) break;
-    const { agent = "plain", id = "" } = copy;
-    try {
-      if (copy.file.startsWith(paths.archive)) takePacked(copy, { paths, writer });
-      else if (isWanted(copy))
-        await withLock(copiesLock(paths), LOCK_WAIT_MS, () => takeUnpacked(copy, { paths, writer }));
-      const note = readNote(archivePlace(paths, { agent, id }));
-      // one that was written under other rules may hold what these take out
-      const isOutdated = note?.former !== undefined && note.rules !== undefined && note.rules !== version;
-      if (isOutdated || isLeft(copy, paths)) removeCopy(copy.file);
-    } catch {
-      // removed, or written anew, by that version meanwhile
-    }
-    await rest?.();
-  }
-  writer.end();
-  for (const { agent } of HOSTS) removeUnlessUsed(copiesFolder(paths, agent));
-}
-
-/** Returns a test for copies of an earlier version in which something is that is nowhere else. */
-function unpackedTest(paths: PathsWithRules): (copy: TranscriptFile) => boolean {
-  const there = new Set(hostedTranscripts(paths).map(sessionKey));
-  return (copy) => !there.has(sessionKey(copy)) && visibleSession(copy, paths) !== undefined;
-}
-
-/** Returns whether nothing has used a copy of an earlier version since it was taken over. */
-function isLeft({ file, agent = "plain", id = "" }: TranscriptFile, paths: PathsWithRules): boolean {
-  return isUnused(file) && isUnused(archivePlace(paths, { agent, id }));
-}
-
-/** Removes the folder that an earlier version had for copies, where it holds no more than its note. */
-function removeUnlessUsed(folder: string): void {
-  const names = namesIn(folder);
-  if (names.length > 0 && names.every((name) => name.endsWith(".json")))
-    rmSync(folder, { recursive: true, force: true });
-}
-
-/** Takes over a copy that was packed where the version before had it, with its outputs. */
-function takePacked(
-  { file, agent = "plain", id = "", parentId }: TranscriptFile,
-  { paths, writer }: { paths: PathsWithRules; writer: CopyWriter },
-): void {
-  const target = archivePlace(paths, { agent, id });
-  const [old, taken] = [readNote(file), readNote(target)];
-  const at = (note: typeof old) => String(note?.modified ?? "");
-  if (old === undefined || taken?.from === "store" || (taken && at(taken) >= at(old))) return;
-  const take = (from: string, to: string, note = {}) =>
-    appendBlocks(to, new Uint8Array(), { from, note, durable: true });
-  for (const output of listOutputs(file)) take(output, outputPlace(target, output));
-  take(file, target, { agent, id, parent: parentId });
-  writer.list(target);
-}
-
-/** Returns whether a copy was written, or taken over, more than thirty days ago. */
-function isUnused(file: string): boolean {
-  const stat = statStored(file);
-  return stat !== undefined && Date.now() - stat.ctimeMs > FORMER_MS;
-}
-
 /** Writes copies anew that were made under other rules and whose transcript is gone. */
 async function rewriteAlone({ paths, isOver, rest }: ArchiveOptions): Promise<void> {
   const rules = readRules(paths);
-  const alone = findCopies(paths).filter(({ isThere }) => !isThere);
-  if (alone.length === 0) return;
   const version = rulesVersion(paths);
-  for (const file of filesOf(alone, paths)) {
+  for (const { file } of copiesAlone(listCopies(paths), paths)) {
     if (isOver?.()) return;
     if ((readNote(file) ?? { rules: version }).rules === version) continue;
     await withLock(copiesLock(paths), LOCK_WAIT_MS, () => rewrite(file, { rules, version, rest }));
@@ -279,32 +184,32 @@ async function copyIdle(options: ArchiveOptions): Promise<void> {
   const keptUntil = deletionTime(paths);
   const all = listed ? visibleAmong(listed, paths) : listSessions(paths, { subagents: true });
   const sessions = all.filter(isWanted).sort((a, b) => keptUntil(a) - keptUntil(b));
-  const copies = listCopies(paths).filter(({ isIdle }) => isIdle);
-  const byFile = new Map(copies.map((copy) => [copy.file, copy]));
+  const bytesOf = new Map(
+    listCopies(paths)
+      .filter(isIdle)
+      .map(({ file }) => [file, copyBytes(file)]),
+  );
   const wanted = new Set(sessions.map((session) => archivePlace(paths, session)));
   // What is due no longer is kept: a session that goes on has its copy of before.
-  let used = copies.filter(({ file }) => !wanted.has(file)).reduce((sum, { bytes }) => sum + bytes, 0);
+  let used = [...bytesOf].reduce((sum, [file, bytes]) => (wanted.has(file) ? sum : sum + bytes), 0);
   const due: { session: Session; file: string }[] = [];
   for (const session of sessions) {
     const file = archivePlace(paths, session);
-    const copy = byFile.get(file);
-    const isCurrent = copy !== undefined && isCopied(session, file, paths);
+    const held = bytesOf.get(file);
+    const isCurrent = held !== undefined && isCopied(session, file, paths);
     if (!isCurrent && !isPlainName(session.id)) continue; // its id names the copy
-    const bytes = isCurrent ? copy.bytes : Math.ceil((session.size + outputBytes(session)) * SHARE_MAX);
+    const bytes = isCurrent ? held : Math.ceil((session.size + outputBytes(session)) * SHARE_MAX);
     if (used + bytes > maxMb * BYTES_PER_MB) {
-      for (const each of copy ? filesOf([copy], paths) : []) removeCopy(each);
+      if (held !== undefined) removeCopy(file);
       continue;
     }
     used += bytes;
     if (!isCurrent) due.push({ session, file });
   }
-  const writer = copyWriter(paths);
   for (const { session, file } of due) {
     if (isOver?.()) break;
     await copySession(session, file, options);
-    writer.list(file);
   }
-  writer.end();
 }
 
 /** Returns when hosts delete transcripts: of the ones that stay, the last deeds are wanted most. */
@@ -362,64 +267,23 @@ function outputBytes(session: Session): number {
   return hostOutputs(session).reduce((sum, file) => sum + (statPath(file)?.size ?? 0), 0);
 }
 
-function outputPlace(copy: string, output: string): string {
-  return join(ownFolder(copy, COPIED_OUTPUTS), basename(output));
+/** Returns every copy of an own session. */
+function listCopies(paths: PathsWithRules): Copy[] {
+  const told = [...toldCopies(paths)].filter(([, { owner }]) => owner === undefined);
+  return told.map(([file, about]) => ({ ...about, file }));
 }
 
-/** Returns the outputs of a copy, without their suffix. */
-function listOutputs(copy: string): string[] {
-  const folder = ownFolder(copy, COPIED_OUTPUTS);
-  return storedNames(folder).map((name) => join(folder, name));
+/** Returns whether a copy is of a transcript that was idle: `archive` of config.json is about these. */
+function isIdle({ from }: Copy): boolean {
+  return from === undefined;
 }
 
-/** Returns every copy, with whether its transcript is still there. */
-function findCopies(paths: PathsWithRules): Copy[] {
-  const copies = listCopies(paths);
+/** Returns the copies whose transcript is gone. */
+function copiesAlone(copies: readonly Copy[], paths: PathsWithRules): Copy[] {
   if (copies.length === 0) return [];
-  const there = new Set(
-    hostedTranscripts(paths, { subagents: true })
-      .flatMap((found) => identifySession(found) ?? [])
-      .map(sessionKey),
-  );
-  return copies.map((copy) => ({ ...copy, isThere: there.has(sessionKey(copy)) }));
-}
-
-/** Returns every copy; which transcripts are there is not asked. */
-function listCopies(paths: PathsWithRules): Omit<Copy, "isThere">[] {
-  const told = toldCopies(paths);
-  const isIdle = (file: string) =>
-    told.has(file) ? told.get(file)?.from === undefined : file.startsWith(paths.archive);
-  return firstOfEach(archivedTranscripts(paths)).map(({ file, agent, id }) => ({
-    file,
-    agent,
-    id,
-    isIdle: isIdle(file),
-    bytes: [file, ...listOutputs(file)].reduce((sum, each) => sum + bytesOf(each), 0),
-  }));
-}
-
-function bytesOf(copy: string): number {
-  return statStored(copy)?.size ?? 0;
-}
-
-/** Returns the copies of sessions, with those of an earlier version. */
-function filesOf(copies: readonly Pick<Copy, "agent" | "id">[], paths: PathsWithRules): string[] {
-  const wanted = new Set(copies.map(sessionKey));
-  return archivedTranscripts(paths).flatMap((copy) => (wanted.has(sessionKey(copy)) ? copy.file : []));
-}
-
-/** Removes a copy with what lies beside it, and its folders where they are empty then. */
-function removeCopy(file: string): void {
-  for (const each of [...listOutputs(file), file]) removeStored(each);
-  remove(besideCopy(file));
-  const outputs = ownFolder(file, COPIED_OUTPUTS);
-  for (const folder of [outputs, dirname(outputs), dirname(file)]) {
-    try {
-      if (readdirSync(folder).length === 0) rmdirSync(folder);
-    } catch {
-      // it is missing, or it has just got a file
-    }
-  }
+  const found = hostedTranscripts(paths, { subagents: true });
+  const there = new Set(found.flatMap((each) => identifySession(each) ?? []).map(sessionKey));
+  return copies.filter((copy) => !there.has(sessionKey(copy)));
 }
 
 /** The contents of the archive. */
@@ -435,10 +299,10 @@ interface ArchiveState {
 }
 
 export function describeArchive(paths: PathsWithRules): ArchiveState {
-  const all = findCopies(paths);
-  const copies = all.filter(({ isIdle }) => isIdle);
-  const alone = copies.filter(({ isThere }) => !isThere);
-  const sum = (some: readonly Copy[]) => some.reduce((total, { bytes }) => total + bytes, 0);
+  const all = listCopies(paths);
+  const copies = all.filter(isIdle);
+  const alone = copiesAlone(copies, paths);
+  const sum = (some: readonly Copy[]) => some.reduce((total, { file }) => total + copyBytes(file), 0);
   return {
     copies: copies.length,
     bytes: sum(copies),
@@ -496,29 +360,15 @@ export function forgetCopies(forgetting: Forgetting, scope: ForgetIn): Promise<P
   const { paths, dryRun } = scope;
   if (dryRun) return forgetIn(forgetting, scope);
   return withLock(copiesLock(paths), LOCK_WAIT_MS, () => {
-    removeUnpacked(paths);
+    removeFormer(paths);
     return forgetIn(forgetting, scope);
   });
 }
 
-/** Removes the copies that an earlier version made of hosts' databases and prompts, which do not say who they are, once they are taken over. */
-function removeUnpacked(paths: PathsWithRules): void {
-  const writer = copyWriter(paths);
-  const there = new Set(hostedTranscripts(paths).map(sessionKey));
-  for (const copy of formerCopies(paths))
-    if (!copy.file.startsWith(paths.archive) && !there.has(sessionKey(copy)))
-      takeUnpacked(copy, { paths, writer });
-  writer.end();
-  for (const { agent } of HOSTS) rmSync(copiesFolder(paths, agent), { recursive: true, force: true });
-}
-
 async function forgetIn(forgetting: Forgetting, { paths, dryRun }: ForgetIn): Promise<Pick<Found, "copies">> {
   const pulled = pulledSessions(paths, { excluded: true });
-  const copies: (Pick<TranscriptFile, "agent" | "id" | "parentId" | "file"> & Pick<Session, "owner">)[] = [
-    ...archivedTranscripts(paths),
-    ...pulled,
-  ];
-  const idle = new Set(listCopies(paths).flatMap((copy) => (copy.isIdle ? sessionKey(copy) : [])));
+  const copies = [...listCopies(paths), ...pulled];
+  const idle = new Set(listCopies(paths).filter(isIdle).map(sessionKey));
   const done = (found: ReadonlySet<string>) => {
     if (!dryRun) {
       keepCopyList(paths);
@@ -527,12 +377,12 @@ async function forgetIn(forgetting: Forgetting, { paths, dryRun }: ForgetIn): Pr
     return { copies: found.intersection(idle).size };
   };
   if ("ids" in forgetting) {
-    const named = copies.filter(({ id = "", parentId = id, owner }) =>
+    const named = copies.filter(({ id, parentId = id, owner }) =>
       [...idsOf({ id, owner }), parentId].some((each) => isForgotten(forgetting, each, [])),
     );
     const { redact, exclude } = paths.rules;
     const rules = readRules(currentPaths({ ...paths, rules: { redact, exclude } }));
-    for (const { file, id = "" } of dryRun ? [] : named) {
+    for (const { file, id } of dryRun ? [] : named) {
       if (!forgetting.lines?.has(id)) removeCopy(file);
       else await rewrite(file, { rules });
     }
@@ -572,7 +422,7 @@ function withText(rules: Rules, hasText: (text: string) => boolean): Rules {
 
 /** Removes every copy of a transcript that was idle. */
 export function removeArchive(paths: PathsWithRules): void {
-  const copies = listCopies(paths).filter(({ isIdle }) => isIdle);
-  for (const file of filesOf(copies, paths)) removeCopy(file);
+  removeFormer(paths);
+  for (const { file } of listCopies(paths).filter(isIdle)) removeCopy(file);
   keepCopyList(paths);
 }

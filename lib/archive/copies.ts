@@ -8,6 +8,7 @@ import type { Host } from "../hosts/host.ts";
 import { HOSTS } from "../hosts/hosts.ts";
 import type { HostStore } from "../hosts/store.ts";
 import { listStores } from "../sessions/found.ts";
+import { formerFolders, takenOver } from "./former-places.ts";
 
 /** The longest that one run copies: the next one goes on. */
 const COPY_MS = 5000;
@@ -42,12 +43,16 @@ export async function updateCopies(
 ): Promise<void> {
   if (paths.transcripts.length > 0) return;
   const sources = HOSTS.flatMap((host) => sourceOf(host, paths) ?? []);
-  if (sources.length === 0) return;
+  const isUpdated = formerFolders(paths).length > 0 && !isFile(takenOver(paths));
+  const former = isUpdated ? await import("./former.ts") : undefined;
+  if (sources.length === 0 && !former) return;
   const { copyStored, readStored } = await import("./stored.ts");
   if (whyUnwritable(paths.home) !== undefined) return readStored(sources, paths);
   const release = waitForLock(copiesLock(paths), WAIT_MS);
   try {
-    if (release) copyStored(sources, { paths, isAnew, until: Date.now() + ms });
+    if (!release) return;
+    former?.takeFormer(paths);
+    copyStored(sources, { paths, isAnew, until: Date.now() + ms });
   } finally {
     release?.();
   }

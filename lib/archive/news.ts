@@ -7,13 +7,11 @@ import { join } from "node:path";
 import { readJson, remove, replaceFile, statPath } from "../base/files.ts";
 import { arrayOf, recordOf, stringOf } from "../base/json.ts";
 import type { PathsWithRules } from "../config/config.ts";
-import { findHost } from "../hosts/hosts.ts";
 import { statStored } from "../hosts/names.ts";
-import { statUnpacked } from "../hosts/packed.ts";
 import type { Entry, Row, Session } from "../hosts/session.ts";
 import { type Told, toldCopies } from "../sessions/copy-list.ts";
 import { currentExclusion } from "../sessions/gate.ts";
-import { archivePlace, formerCopies, newsFile } from "../sessions/places.ts";
+import { newsFile } from "../sessions/places.ts";
 import { besideCopy } from "../sessions/pulled.ts";
 import { type ReadRow, rowsWhenKnown } from "../transcripts/calls.ts";
 import { readHead } from "../transcripts/head.ts";
@@ -64,18 +62,8 @@ export function keepNews(paths: PathsWithRules, written: ReadonlySet<string>): v
 
 /** Reads the rows of copies since a time, of this user's sessions that hooks tell of. */
 export function newsSince(paths: PathsWithRules, since: number): NewsOf[] {
-  const own = [...toldCopies(paths)].filter(([, { owner }]) => owner === undefined);
-  const told = new Map([...formerTold(paths), ...own]);
+  const told = new Map([...toldCopies(paths)].filter(([, { owner }]) => owner === undefined));
   return newsIn(paths, changedSince(told, since), { told, since });
-}
-
-/** Returns the copies of hosts' databases that an earlier version made and that are not taken over yet. */
-function formerTold(paths: PathsWithRules): [string, Told][] {
-  return formerCopies(paths).flatMap(({ file, agent = "", id = "", parentId }): [string, Told][] => {
-    const isTaken = findHost(agent)?.store === undefined || statUnpacked(archivePlace(paths, { agent, id }));
-    const changed = statPath(file)?.mtimeMs;
-    return isTaken || changed === undefined ? [] : [[file, { agent, id, parentId, from: "store", changed }]];
-  });
 }
 
 /** Returns the copies that hooks tell of and that changed since a time; the time of one that was pulled is its owner's. */

@@ -4,8 +4,8 @@
  */
 
 import { arrayOf, type JsonRecord } from "../base/json.ts";
-import { writeBlocks } from "../hosts/blocks.ts";
 import type { Done, Row, Session } from "../hosts/session.ts";
+import { writeLines } from "./copy-files.ts";
 
 /** The facts of a session that its copy keeps. */
 type CopiedSession = Pick<Session, "id" | "agent" | "updatedAt"> &
@@ -33,19 +33,13 @@ export function writeRowCopy(
       if (result) put(row.resultLine ?? row.line, result);
     }
   }
-  const writer = writeBlocks(target, { durable: true, about: { agent, id, parent: parentId } });
-  let at = 1;
-  try {
-    for (const [line, record] of [...lines].sort(([a], [b]) => a - b)) {
-      writer.write(Buffer.from(`${"\n".repeat(line - at)}${JSON.stringify(record)}`));
-      at = line;
-    }
-    writer.write(Buffer.from("\n"));
-    writer.end(note, updatedAt);
-  } catch (error) {
-    writer.abandon();
-    throw error;
+  let [text, at] = ["", 1];
+  for (const [line, record] of [...lines].sort(([a], [b]) => a - b)) {
+    text += "\n".repeat(line - at) + JSON.stringify(record);
+    at = line;
   }
+  const about = { agent, id, parent: parentId, ...note };
+  writeLines(target, `${text}\n`, { note: about, at: updatedAt, durable: true });
 }
 
 function said({ who, at, text, typed }: Exclude<Row, Done>): JsonRecord {

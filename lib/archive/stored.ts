@@ -3,34 +3,28 @@
  * as lines of our plain form below one that names the session, and read from there.
  */
 
-import { existsSync, readFileSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { statSync } from "node:fs";
 import { describeError, SessionMemoryError } from "../base/errors.ts";
-import { fileStem, readJson, remove } from "../base/files.ts";
-import { arrayOf, type JsonRecord, numberOf, parseRecord, recordOf, stringOf } from "../base/json.ts";
+import { type JsonRecord, numberOf, stringOf } from "../base/json.ts";
 import { counted, shortHash } from "../base/text.ts";
 import type { PathsWithRules } from "../config/config.ts";
-import { readNote } from "../hosts/blocks.ts";
+import { appendBlocks, readNote } from "../hosts/blocks.ts";
 import { isoTime } from "../hosts/format.ts";
 import { readFully, withFile } from "../hosts/lines.ts";
-import { PROMPTS_ALONE, statStored } from "../hosts/names.ts";
+import { removeStored } from "../hosts/names.ts";
 import { readInstead } from "../hosts/packed.ts";
 import type { OpenStore, Reading, StoredSession } from "../hosts/store.ts";
-import { copiesFolder } from "../hosts/table.ts";
-import { sourceStates, type Told, tellUnwritten, toldCopies } from "../sessions/copy-list.ts";
+import { keepCopyList, sourceStates, type Told, tellUnwritten, toldCopies } from "../sessions/copy-list.ts";
 import { currentExclusion, type Exclusion } from "../sessions/gate.ts";
-import { archivePlace, hostedTranscripts, type TranscriptFile } from "../sessions/places.ts";
+import { archivePlace, hostedTranscripts } from "../sessions/places.ts";
 import { openForeign } from "../store/sqlite.ts";
 import { isBusy } from "../store/storage-errors.ts";
 import { rulesVersion, shownText } from "../transcripts/rules.ts";
 import { secretMemory } from "../transcripts/secret-rows.ts";
 import type { Source } from "./copies.ts";
 import { rowCopier } from "./copy.ts";
-import { type CopyFor, type CopyWriter, copyWriter } from "./copy-writer.ts";
+import { type CopyFor, placeInNote, writeLines } from "./copy-files.ts";
 import { keepNews } from "./news.ts";
-
-/** A place that is longer has no room in a note: such a session is read from its beginning. */
-const LAST_MAX = 36;
 
 interface Copying {
   paths: PathsWithRules;
@@ -46,7 +40,8 @@ interface Run extends Copying {
   version: string;
   /** The copies that are there. */
   told: ReadonlyMap<string, Told>;
-  writer: CopyWriter;
+  /** Filled in with the copies that were written. */
+  written: Set<string>;
 }
 
 /**
@@ -67,11 +62,11 @@ export function copyStored(sources: readonly Source[], options: Copying): void {
       .map((each) => ({ source, ...each }));
   });
   if (changed.length === 0) return;
-  const writer = copyWriter(paths);
+  const written = new Set<string>();
   const run: Run = {
     ...options,
     rules,
-    writer,
+    written,
     told: toldCopies(paths),
     version: rulesVersion(rules.paths),
   };
@@ -88,7 +83,7 @@ export function copyStored(sources: readonly Source[], options: Copying): void {
       problems.push(describeError(error));
     }
   }
-  const written = writer.end(states);
+  keepCopyList(paths, { written, states });
   keepNews(paths, written);
   const [problem, ...others] = problems;
   if (problem === undefined) return;
@@ -122,7 +117,7 @@ function describeFiles(files: readonly string[]): string {
 
 /** Copies what is new in one file of a host's; returns whether that was all, and why sessions could not be read. */
 function copyFrom(file: string, source: Source, run: Run): { isAll: boolean; failed: string[] } {
-  const { paths, told, rules, isAnew, until, writer } = run;
+  const { paths, told, rules, isAnew, until } = run;
   const failed: string[] = [];
   if (Date.now() > until) return { isAll: false, failed };
   const store = source.store.open(file, openForeign);
@@ -139,8 +134,7 @@ function copyFrom(file: string, source: Source, run: Run): { isAll: boolean; fai
       const isSame = known?.changed === session.changed && !isAnew;
       if ((isSame && isNoneOut) || !isWanted(session, known)) continue;
       if (!rules.admits({ id: session.id, cwd: session.cwd })) {
-        if (known) writer.remove(whose);
-        remove(formerPlace(paths, whose, source.from));
+        if (known) removeStored(copy);
       } else if (!isSame) {
         try {
           copySession(store, session, { ...run, source, file, whose });
@@ -164,9 +158,7 @@ function wantedTest(
   return ({ id, parent }, known) => {
     const names = `${parent ?? ""} ${id}`;
     if (rules.clean(names) !== names) return false; // the copy would be named by a secret
-    if (from === "store") return true;
-    const former = join(paths.archive, agent, `${fileStem(id)}.jsonl`);
-    return !there.has(id) && (known ? known.from === "prompts" : !statStored(former));
+    return from === "store" || (!there.has(id) && (!known || known.from === "prompts"));
   };
 }
 
@@ -176,14 +168,11 @@ interface CopyingOne extends Run {
   whose: CopyFor;
 }
 
-/** Copies a session, or what is new in it. A copy that an earlier version made is gone on with, so that its places stay. */
+/** Copies a session, or what is new in it. */
 function copySession(store: OpenStore, session: StoredSession, copying: CopyingOne): void {
-  const { paths, rules, version, isAnew, writer, source, file, whose } = copying;
+  const { paths, rules, version, isAnew, written, source, file, whose } = copying;
   const { from } = source;
   const copy = archivePlace(paths, whose);
-  const former = formerPlace(paths, whose, from);
-  if (readNote(copy)?.from !== from && existsSync(former))
-    takeUnpacked({ ...whose, file: former }, { paths, writer });
   const note = readNote(copy);
   const last = stringOf(note?.last);
   const isKnown = note?.from === from && last !== undefined && !isAnew;
@@ -196,22 +185,24 @@ function copySession(store: OpenStore, session: StoredSession, copying: CopyingO
     title: isKnown ? numberOf(note?.title) : undefined,
   });
   const place = shownText(file, rules) === file ? file : undefined;
-  const isShort = Buffer.byteLength(reading.last ?? "") <= LAST_MAX;
   const facts = {
     changed: reading.isCut ? 0 : session.changed,
-    last: isShort ? reading.last : undefined,
+    last: placeInNote(reading.last),
     title: shortHash(session.title),
     secrets: reading.hasSecrets || undefined,
   };
   const at = isoTime(session.changed) ?? new Date().toISOString();
-  const text = { at, durable: false };
   // a session that is read anew mostly has only grown
   const before = reading.isNew && !isAnew && note?.from === from ? readText(copy) : "";
   const isLonger = before !== "" && reading.text.startsWith(before);
-  if (isLonger) writer.append(whose, reading.text.slice(before.length), { ...text, note: facts });
-  else if (reading.isNew)
-    writer.write(whose, reading.text, { ...text, note: { ...facts, from, place, rules: version } });
-  else writer.append(whose, reading.text, { ...text, note: facts });
+  if (reading.isNew && !isLonger) {
+    const about = { ...whose, ...facts, from, place, rules: version };
+    writeLines(copy, reading.text, { note: about, at, durable: false });
+  } else {
+    const added = Buffer.from(reading.text.slice(before.length));
+    appendBlocks(copy, added, { note: facts, at, durable: false });
+  }
+  written.add(copy);
 }
 
 interface ReadOptions {
@@ -305,60 +296,6 @@ export function readStored(sources: readonly Source[], paths: PathsWithRules): v
       }
     }
   }
-}
-
-/** Returns where an earlier version had the copy of such a session. */
-function formerPlace(paths: PathsWithRules, { agent, id, parent }: CopyFor, from: Source["from"]): string {
-  const folder = join(copiesFolder(paths, agent), parent === undefined ? "" : fileStem(parent));
-  return join(folder, `${fileStem(id)}${from === "prompts" ? PROMPTS_ALONE : ".jsonl"}`);
-}
-
-/** The note of an earlier version: when each session had changed, the hash of its title, its last place, and whether it holds secrets. */
-const FORMER_NOTE = "copied.json";
-/** The form of it that is understood. */
-const FORMER_FORMAT = 5;
-
-/**
- * Takes over a copy that an earlier version made, line by line, and what that version adds later: rows that ours has are not added
- * again. A copy that has more than the prompts is not theirs.
- */
-export function takeUnpacked(
-  { file, agent = "plain", id = "", parentId }: TranscriptFile & { parent?: string | undefined },
-  { paths, writer }: { paths: PathsWithRules; writer: CopyWriter },
-): void {
-  const from = file.endsWith(PROMPTS_ALONE) ? "prompts" : "store";
-  const whose = { agent, id, parent: parentId };
-  const stat = statSync(file);
-  const former = `${stat.size} ${Math.trunc(stat.mtimeMs)}`;
-  const copy = archivePlace(paths, whose);
-  const note = readNote(copy);
-  if (note?.former === former) return;
-  const text = { at: stat.mtime.toISOString(), durable: true };
-  const before = recordOf(readJson(join(copiesFolder(paths, agent), FORMER_NOTE)));
-  const [changed, title, last, hasSecrets] = arrayOf(
-    before.format === FORMER_FORMAT ? recordOf(before.sessions)[id] : [],
-  );
-  const facts = { changed, title, last: String(last ?? "").length <= LAST_MAX ? last : undefined };
-  const lines = readFileSync(file, "utf8");
-  if (!note || (note.from === undefined && from === "store")) {
-    const secrets = hasSecrets === true || undefined;
-    writer.write(whose, lines, { ...text, note: { ...facts, secrets, from, former, modified: text.at } });
-  } else if (note.from === from) {
-    const isBehind = (numberOf(changed) ?? 0) > (numberOf(note.changed) ?? 0);
-    if (isBehind) writer.append(whose, missingLines(lines, copy), { ...text, note: { ...facts, former } });
-    else writer.append(whose, "", { durable: true, note: { former } });
-  } else writer.append(whose, "", { durable: true, note: { former } });
-}
-
-/** Returns the lines that a copy does not have. */
-function missingLines(lines: string, copy: string): string {
-  const key = (line: string) => stringOf(parseRecord(line)?.id) ?? line;
-  const there = new Set(readText(copy).split("\n").map(key));
-  return lines
-    .split("\n")
-    .filter((line) => line !== "" && !there.has(key(line)))
-    .map((line) => `${line}\n`)
-    .join("");
 }
 
 function readText(copy: string): string {

@@ -3,8 +3,7 @@
 import { hasContent, whyUnwritable } from "../base/files.ts";
 import { countPoints, type Line, linesWithin, plainText } from "../base/output.ts";
 import { projectName } from "../base/text.ts";
-import { type Config, loadConfig, type Paths } from "../config/config.ts";
-import type { SessionKey } from "../hosts/session.ts";
+import { type Config, loadConfig } from "../config/config.ts";
 import { type Behind, findChanged, isAllIndexed, openIndex, unreadPulled } from "../index/freshness.ts";
 import { hasNamesake, hostId, type IndexedSession } from "../index/index-state.ts";
 import { matchProject } from "../index/own-project.ts";
@@ -25,7 +24,7 @@ import {
 import { hiddenSessions, type SearchFilters, toFilter } from "../search/search-filters.ts";
 import { callingSession } from "../sessions/hosts.ts";
 import { readName } from "../sessions/meta.ts";
-import { archivePlace, findMachine, formerCopies } from "../sessions/places.ts";
+import { archivePlace, findMachine } from "../sessions/places.ts";
 import { mayShowShared, pulledSessions, sharedBy } from "../sessions/pulled.ts";
 import { readRepositories } from "../store/repositories.ts";
 import { IS_OWN, type Store, tendIndexes } from "../store/store.ts";
@@ -407,17 +406,10 @@ async function answerQuestion(search: Search): Promise<Answer> {
 function located(hit: Hit, paths: Config["paths"]): Hit {
   const { session } = hit;
   if (paths.transcripts.length > 0 || sharedBy(session) || statUnpacked(session.file)) return hit;
-  const file = findCopy(paths, { agent: session.agent, id: hostId(session.id) });
+  const file = archivePlace(paths, { agent: session.agent, id: hostId(session.id) });
   // what the index holds of a session is more than its prompts
-  const isMore = file !== undefined && !hasPromptsAlone(file);
+  const isMore = statUnpacked(file) !== undefined && !hasPromptsAlone(file);
   return isMore ? { ...hit, session: { ...session, file, sourceGone: false } } : hit;
-}
-
-/** Returns our copy of a session, by its path without the suffix; undefined without one. */
-function findCopy(paths: Paths, { agent, id }: SessionKey): string | undefined {
-  const place = archivePlace(paths, { agent, id });
-  if (statUnpacked(place)) return place;
-  return formerCopies(paths).find((copy) => copy.agent === agent && copy.id === id)?.file;
 }
 
 /** Returns how sessions are shown. */

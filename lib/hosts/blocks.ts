@@ -22,7 +22,7 @@ import { dirname } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { ensureDirectory, FILE_MODE, openToRead, remove, statPath, temporaryPath } from "../base/files.ts";
 import { type JsonRecord, parseRecord } from "../base/json.ts";
-import { BLOCKED, PROMPTS_ALONE } from "./names.ts";
+import { BLOCKED } from "./names.ts";
 
 const BLOCK_BYTES = 256 * 1024; // larger ones pack no better and take more memory
 const NOTE_BYTES = 480; // known only when all else is written: its place is kept free
@@ -252,7 +252,6 @@ export function readNote(file: string): JsonRecord | undefined {
 
 /** Returns what is left of a session, by the file that it is read from: our copy, or its prompts alone; undefined where its host has it. */
 export function leftOf(file: string): "copy" | "prompts" | undefined {
-  if (file.endsWith(PROMPTS_ALONE)) return "prompts";
   const { from, place } = readNote(file) ?? { from: "store" };
   if (from === "prompts") return "prompts";
   return from === "store" && (typeof place !== "string" || statPath(place)) ? undefined : "copy";

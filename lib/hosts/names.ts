@@ -32,9 +32,6 @@ export function removeStored(file: string): void {
   remove(file + BLOCKED);
 }
 
-/** Ended the name of a copy of prompts in the place that an earlier version had for them. */
-export const PROMPTS_ALONE = ".prompts-alone.jsonl";
-
 /**
  * The name of a copy that a sync tool left where two machines changed one file, or of an old version that it keeps: behind an
  * id, which ends an own name, a mark, a number or a machine's name; or a tool's own mark.

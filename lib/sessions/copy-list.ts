@@ -120,7 +120,7 @@ function withTable<T>(paths: Place, options: { create: boolean }, use: (db: SqlD
 }
 
 /** The states in which hosts' files were read, by a hash of their paths. */
-export type SourceStates = ReadonlyMap<number, string>;
+type SourceStates = ReadonlyMap<number, string>;
 
 /** Returns in what state each file of a host's was read last. */
 export function sourceStates(paths: Place): SourceStates {

@@ -8,13 +8,7 @@ import type { Host } from "../hosts/host.ts";
 import { HOSTS } from "../hosts/hosts.ts";
 
 import { toldCopies } from "./copy-list.ts";
-import {
-  type FindOptions,
-  formerCopies,
-  givenTranscripts,
-  hostedTranscripts,
-  type TranscriptFile,
-} from "./places.ts";
+import { type FindOptions, givenTranscripts, hostedTranscripts, type TranscriptFile } from "./places.ts";
 
 /** Returns every file that is a transcript by place and name, or may be one by content. */
 export function findTranscripts(
@@ -26,31 +20,25 @@ export function findTranscripts(
   return [...found, ...copiesAlone(paths, { found, options })];
 }
 
-/** Returns every copy of ours of an own session, those of an earlier version last. */
+/** Returns every copy of ours of an own session. */
 export function archivedTranscripts(paths: Paths): TranscriptFile[] {
   // what a host still keeps in a store is not archived: it goes on with it
   const kept = new Set(HOSTS.filter((host) => listStores(host, paths).length > 0).map(({ agent }) => agent));
-  const isArchived = (agent = "", isOfStore = false) => !(isOfStore && kept.has(agent)) || undefined;
   const own = [...toldCopies(paths)].filter(([, { owner }]) => owner === undefined);
-  const listed = own.map(([file, { agent, id, parentId, from }]) => ({
+  return own.map(([file, { agent, id, parentId, from }]) => ({
     file,
     agent,
     id,
     parentId,
     subagent: parentId !== undefined,
-    archived: isArchived(agent, from === "store"),
+    archived: !(from === "store" && kept.has(agent)) || undefined,
   }));
-  const former = formerCopies(paths).map((copy) => ({
-    ...copy,
-    archived: isArchived(copy.agent, !copy.file.startsWith(paths.archive)),
-  }));
-  return [...listed, ...former];
 }
 
 /** Returns the copies of sessions that go on in the stores of their hosts. */
 export function storedTranscripts(paths: Paths): TranscriptFile[] {
   if (paths.transcripts.length > 0) return [];
-  return firstOfEach(archivedTranscripts(paths).filter(({ archived }) => !archived));
+  return archivedTranscripts(paths).filter(({ archived }) => !archived);
 }
 
 /** Returns the databases and documents that a host keeps sessions in. */
@@ -69,19 +57,6 @@ export function filesLike(folder: string, [name = "", ...rest]: readonly string[
     : places.filter((place) => existsSync(place));
 }
 
-/** Returns the first transcript of each session. */
-export function firstOfEach(
-  transcripts: readonly TranscriptFile[],
-  there = new Set<string>(),
-): TranscriptFile[] {
-  return transcripts.filter(({ agent, id, file }) => {
-    const key = `${agent}:${id ?? basename(file, ".jsonl")}`;
-    const isFirst = !there.has(key);
-    there.add(key);
-    return isFirst;
-  });
-}
-
 /** Returns our copies of sessions whose hosts have no transcript of them. */
 function copiesAlone(
   paths: Paths,
@@ -92,7 +67,7 @@ function copiesAlone(
     (agent === undefined || copy.agent === agent) && (subagents || !copy.subagent);
   const copies = archivedTranscripts(paths).filter(isWanted);
   if (copies.length === 0) return [];
-  const there = new Set<string>();
-  firstOfEach(found, there);
-  return firstOfEach(copies, there);
+  const key = ({ agent, id, file }: TranscriptFile) => `${agent}:${id ?? basename(file, ".jsonl")}`;
+  const there = new Set(found.map(key));
+  return copies.filter((copy) => !there.has(key(copy)));
 }

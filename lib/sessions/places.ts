@@ -11,9 +11,9 @@ import { hasContent, isFile, listEntries, namesIn, statPath } from "../base/file
 import { idWithin, sha256 } from "../base/text.ts";
 import type { Paths } from "../config/config.ts";
 import type { HostLine, TranscriptPattern } from "../hosts/host.ts";
-import { linesName, PROMPTS_ALONE, unpackedName } from "../hosts/names.ts";
+import { linesName } from "../hosts/names.ts";
 import type { Agent, PartlyKnown, Session } from "../hosts/session.ts";
-import { beginFolder, copiesFolder, TABLE, UUID_NAME } from "../hosts/table.ts";
+import { beginFolder, TABLE, UUID_NAME } from "../hosts/table.ts";
 import { formerTops, projectDirectories } from "./project.ts";
 import { voluteSessions } from "./volute.ts";
 
@@ -79,29 +79,6 @@ export function hostedTranscripts(paths: Paths, options: FindOptions = {}): Tran
   ];
 }
 
-/** Returns the copies of an earlier version, by the names that they have without their suffix: those it wrote last come first. */
-export function formerCopies(paths: Paths): TranscriptFile[] {
-  const unpacked = TABLE.flatMap(({ agent }) => formerIn(copiesFolder(paths, agent), { agent }));
-  const folders = listEntries(paths.archive).filter((entry) => entry.isDirectory());
-  return [
-    ...unpacked,
-    ...folders.flatMap(({ name }) => formerIn(join(paths.archive, name), { agent: name })),
-  ];
-}
-
-function formerIn(folder: string, known: { agent: Agent; parentId?: string }): TranscriptFile[] {
-  return listEntries(folder).flatMap((entry) => {
-    const name = unpackedName(entry.name);
-    if (entry.isDirectory() && known.parentId === undefined)
-      return formerIn(join(folder, name), { ...known, parentId: idInStem(name) });
-    if (!entry.isFile() || !name.endsWith(SUFFIX)) return [];
-    const file = join(folder, name);
-    const id = idInStem(basename(basename(file, PROMPTS_ALONE), SUFFIX));
-    const isSubagent = known.parentId !== undefined;
-    return [{ file, id, ...known, subagent: isSubagent, archived: true }];
-  });
-}
-
 /** The session of a copy: another person's has an owner. */
 export interface CopyOf extends Pick<Session, "agent" | "id"> {
   owner?: string | undefined;
@@ -125,15 +102,6 @@ export function newsFile({ home }: Paths): string {
 /** Returns whether anything was pulled that others share: beside each copy of it lies a document. Opens no table. */
 export function hasPulled({ copies }: Pick<Paths, "copies">): boolean {
   return namesIn(copies).some((name) => name.endsWith(".json"));
-}
-
-/** Returns the id that a file is named by. */
-function idInStem(stem: string): string {
-  try {
-    return decodeURIComponent(stem);
-  } catch {
-    return stem;
-  }
 }
 
 /** Returns the transcripts with the names of a mind; a mind's sessions belong to it wherever they work. */
