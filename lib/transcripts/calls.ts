@@ -53,10 +53,25 @@ const COMMAND_READ_MAX = 4000;
  * first entry.
  */
 export function callCheck(
-  { cwd = "/" }: Head,
+  head: Head,
   results: Results,
   callsBefore: () => Iterable<RawEntry> = () => [],
 ): (raw: RawEntry) => Entry | undefined {
+  const calls = heldCalls(head, results, callsBefore);
+  return (raw) => {
+    const { callId, tool, kind } = raw;
+    if (kind === "result" && results === false) return undefined;
+    if (!tool) return callId === undefined ? raw : ofCall(raw, calls.find(callId), results);
+    const { isOurs, isWanted } = calls.take(raw, tool);
+    if (isOurs) return undefined;
+    const input = isWanted ? tool.readInput() : undefined;
+    const kept = input && results === "ends" ? keepEnds(input, { head: HEAD_CHARS }) : input;
+    return { ...raw, tool: { ...tool, input: kept } };
+  };
+}
+
+/** Holds the last calls until their results come. */
+function heldCalls({ cwd = "/" }: Head, results: Results, callsBefore: () => Iterable<RawEntry>) {
   const calls = new Map<string, HeldCall>();
   const take = ({ callId, line, workdir = cwd }: RawEntry, tool: RawCall): HeldCall => {
     const { name, kind, target, paths } = tool;
@@ -74,30 +89,22 @@ export function callCheck(
     }
     return calls.get(callId);
   };
-  return (raw) => {
-    const { callId, tool, settle, kind } = raw;
-    if (kind === "result" && results === false) return undefined;
-    if (tool) {
-      const { isOurs, isWanted } = take(raw, tool);
-      if (isOurs) return undefined;
-      const input = isWanted ? tool.readInput() : undefined;
-      const kept = input && results === "ends" ? keepEnds(input, { head: HEAD_CHARS }) : input;
-      return { ...raw, tool: { ...tool, input: kept } };
-    }
-    if (callId === undefined) return raw;
-    const call = find(callId);
-    if (settle) {
-      const text = call ? settle(call.tool) : "";
-      return text === "" ? undefined : { ...raw, text };
-    }
-    if (call?.isOurs) return undefined;
-    const entry = call && isChange(call.tool) ? { ...raw, edit: call.tool } : raw;
-    if (entry.kind !== "result") return entry;
-    if (results === "ends") return resultEnds(entry, call?.tool.kind === "command");
-    return call?.isWanted === false
-      ? { ...entry, text: entry.isError ? entry.text : "", patch: undefined }
-      : entry;
-  };
+  return { take, find };
+}
+
+/** Returns what counts of a row that belongs to a call: a result, or an answer of the user's. */
+function ofCall(raw: RawEntry, call: HeldCall | undefined, results: Results): Entry | undefined {
+  if (raw.settle) {
+    const text = call ? raw.settle(call.tool) : "";
+    return text === "" ? undefined : { ...raw, text };
+  }
+  if (call?.isOurs) return undefined;
+  const entry = call && isChange(call.tool) ? { ...raw, edit: call.tool } : raw;
+  if (entry.kind !== "result") return entry;
+  if (results === "ends") return resultEnds(entry, call?.tool.kind === "command");
+  return call?.isWanted === false
+    ? { ...entry, text: entry.isError ? entry.text : "", patch: undefined }
+    : entry;
 }
 
 /** Returns a result's ends, and a command's error lines between them. */

@@ -20,7 +20,6 @@ import type { Host } from "../hosts/host.ts";
 import { formatOf, HOSTS } from "../hosts/hosts.ts";
 import { LINE_MAX_BYTES, linesForward, parseLine, readSize, recordsAfter, withFile } from "../hosts/lines.ts";
 import { statUnpacked } from "../hosts/packed.ts";
-import type { Agent } from "../hosts/session.ts";
 import { AGENTS } from "../hosts/table.ts";
 
 export type { Head };
@@ -67,7 +66,7 @@ const HEADS_MAX = 10_000;
 /** Reads the head of a file that is open, no further than it is known: rows after that are not parsed. */
 export function headIn(file: string, descriptor: number, size = readSize(descriptor)): Head | undefined {
   const records: JsonRecord[] = [];
-  let format: Pick<Host, keyof Format> | undefined;
+  let writer: Writer | undefined;
   let head: Head | undefined;
   let isPlain = false;
   let read: number | undefined;
@@ -77,27 +76,38 @@ export function headIn(file: string, descriptor: number, size = readSize(descrip
     if (offset >= size || (read ?? 0) >= (isEnough ? HEAD_BYTES : HEAD_MAX_BYTES)) break;
     read = read === undefined ? 0 : read + (bytes?.length ?? LINE_MAX_BYTES);
     for (const record of parseLine(bytes).records) {
-      if (format && head) addTo(head, format, record);
+      if (writer && head) addTo(head, writer.format, record);
       else {
         records.push(record);
-        // rows of hosts are unmistakable; plain takes any line with a role and content
-        const host = HOSTS.find((each) => each.matches(record));
-        const copied = host ? undefined : AGENTS.find((agent) => agent === record.host);
-        format = host ?? (copied === undefined ? undefined : copiedFormat(copied));
-        head = format && headFrom(format, host?.agent ?? copied ?? "plain", records);
-        if (head && copied) head.isInPlainForm = true;
-        if (head) addFacts(head, format?.beside?.(file) ?? {});
+        writer = writerOf(record);
+        if (writer) head = headFrom(writer, records, file);
         isPlain ||= plain.matches(record);
       }
     }
     if (head && isComplete(head)) break;
   }
-  return head ?? (isPlain ? headFrom(plain, "plain", records) : undefined);
+  return head ?? (isPlain ? headFrom({ head: { agent: "plain" }, format: plain }, records, file) : undefined);
 }
 
-function headFrom(format: Format, agent: Agent, records: readonly JsonRecord[]): Head {
-  const head: Head = { agent };
+/** The format of a transcript, and the head that this alone tells. */
+interface Writer {
+  head: Head;
+  format: Pick<Host, keyof Format>;
+}
+
+/** Returns the writer that a row is unmistakable of; any row with a role and content is one of plain transcripts. */
+function writerOf(record: JsonRecord): Writer | undefined {
+  const host = HOSTS.find((each) => each.matches(record));
+  if (host) return { head: { agent: host.agent }, format: host };
+  const agent = AGENTS.find((each) => each === record.host);
+  return agent === undefined
+    ? undefined
+    : { head: { agent, isInPlainForm: true }, format: copiedFormat(agent) };
+}
+
+function headFrom({ head, format }: Writer, records: readonly JsonRecord[], file: string): Head {
   for (const record of records) addTo(head, format, record);
+  addFacts(head, format.beside?.(file) ?? {});
   return head;
 }
 
@@ -129,20 +139,31 @@ export const SILENT = ["It is empty", "It holds no message of a user or an assis
 
 /** Validates a transcript: an unreadable line is a warning, a file without one readable message an error. */
 export function validateSessionFile(file: string): Validation {
-  const findings: string[] = [];
-  let left = 0;
-  const warn = (text: string) => (findings.length < WARNINGS_MAX ? findings.push(text) : left++);
-  const result = (...errors: string[]): Validation => {
-    const warnings = left > 0 ? [...findings, `${left} more like these`] : findings;
-    return { valid: errors.length === 0, errors, warnings };
-  };
-  let known: Head | undefined;
+  const found: string[] = [];
+  const error = findError(file, (warning) => found.push(warning));
+  const warnings = found.slice(0, WARNINGS_MAX);
+  const more = found.length - warnings.length;
+  if (more > 0) warnings.push(`${more} more like these`);
+  return { valid: error === undefined, errors: error === undefined ? [] : [error], warnings };
+}
+
+/** Returns what makes a file useless as a transcript. */
+function findError(file: string, warn: (warning: string) => void): string | undefined {
+  let head: Head | undefined;
   try {
-    if (statUnpacked(file)?.isFile() === false) return result("Not a file");
-    known = readHead(file);
+    if (statUnpacked(file)?.isFile() === false) return "Not a file";
+    head = readHead(file);
   } catch (error) {
-    return result(`Cannot read it: ${describeError(error)}`);
+    return `Cannot read it: ${describeError(error)}`;
   }
+  const { lines, records, damaged, notText, messages } = countLines(file, head, warn);
+  if (records + damaged + notText === 0) return SILENT[0];
+  if (notText > lines * DAMAGED_SHARE_MAX) return "Not a UTF-8 text file";
+  if (damaged > lines * DAMAGED_SHARE_MAX) return `${damaged} of ${lines} lines are not JSON`;
+  return messages === 0 ? SILENT[1] : undefined;
+}
+
+function countLines(file: string, known: Head | undefined, warn: (warning: string) => void) {
   const seen = { lines: 0, records: 0, damaged: 0, notText: 0, messages: 0 };
   const head = known ?? { agent: "plain" };
   const format = formatOf(head);
@@ -173,12 +194,7 @@ export function validateSessionFile(file: string): Validation {
       }
     }
   });
-  if (seen.records + seen.damaged + seen.notText === 0) return result(SILENT[0]);
-  if (seen.notText > seen.lines * DAMAGED_SHARE_MAX) return result("Not a UTF-8 text file");
-  if (seen.damaged > seen.lines * DAMAGED_SHARE_MAX)
-    return result(`${seen.damaged} of ${seen.lines} lines are not JSON`);
-  if (seen.messages === 0) return result(SILENT[1]);
-  return result();
+  return seen;
 }
 
 /** Returns what a message lacks. */

@@ -240,6 +240,16 @@ export function fitRows(whole: readonly Line[], fit: Fit): Line[] {
     return cut && (asked || words.length > 0) && left >= CUT_MIN
       ? [cutLine(cut, left - 1), leftOut(first, first, fit)]
       : [leftOut(rows.length, end, fit)];
+  const [from, to] = growFrom(first, fits, distance);
+  return [...rows.slice(from, to + 1), leftOut(from, to, fit)];
+}
+
+/** Adds the nearer neighbour of a row, and again of these, as long as one fits; returns the first and the last. */
+function growFrom(
+  first: number,
+  fits: (at: number) => boolean,
+  distance: (at: number) => number,
+): [from: number, to: number] {
   let [from, to] = [first, first];
   for (let [isUp, isDown] = [true, true]; isUp || isDown; ) {
     if (isUp && !(isDown && distance(to + 1) < distance(from - 1))) {
@@ -250,7 +260,7 @@ export function fitRows(whole: readonly Line[], fit: Fit): Line[] {
       if (isDown) to++;
     }
   }
-  return [...rows.slice(from, to + 1), leftOut(from, to, fit)];
+  return [from, to];
 }
 
 /** Returns the line that says what is left out before and after some rows, and how to go on. */

@@ -63,8 +63,7 @@ export interface ReadOptions {
 
 /** Yields a transcript's entries in file order, holding no more than one line. */
 export function* readEntries(file: string, options: ReadOptions): Generator<Entry> {
-  const { rules, from, results = false, unterminated = "wait", onRecord, onForgotten, isOver } = options;
-  const { isBare, memory } = options;
+  const { from, results = false, unterminated = "wait", onRecord, isOver } = options;
   const { progress = { offset: 0, line: 0, skipped: 0 } } = options;
   Object.assign(progress, { offset: from?.offset ?? 0, line: from?.line ?? 0, skipped: 0 });
   const descriptor = openTranscript(file);
@@ -73,22 +72,13 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
     if (!head) return;
     const { offset } = progress;
     const before = () => (offset > 0 ? entriesBefore(file, descriptor, { head, before: offset }) : []);
-    const hasStates = offset > 0 && formatOf(head).messageOf !== undefined;
-    const known = hasStates ? new Set(before().map(stateKey)) : undefined;
-    const isForgotten = forgottenRows(head.agent, rules);
-    const checked = callCheck(head, results, before);
-    const shown = isBare
-      ? bareEntries(rules)
-      : cleanEntries(rules, memory ?? secretsIn(file, { rules, head }));
+    const take = taking(file, { ...options, head, before });
     const lines = linesWithEntries(file, descriptor, { head, results: results !== false, from: progress });
     for (const { entries, records, damaged, terminated, count, end } of lines) {
       if (!terminated && (unterminated === "wait" || damaged)) return;
       if (onRecord) for (const record of records) onRecord(record);
       for (const raw of entries) {
-        const isOut = isForgotten(raw);
-        if (isOut) onForgotten?.(raw);
-        const counted = known?.has(stateKey(raw)) ? undefined : checked(raw);
-        const entry = counted && shown(counted, isOut);
+        const entry = take(raw);
         if (entry) yield entry;
       }
       // Together: whoever keeps both while a line is taken would count its damage again on the way back.
@@ -100,6 +90,27 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
   } finally {
     closeTranscript(descriptor); // also when the taker stops early
   }
+}
+
+interface Taking extends ReadOptions {
+  head: Head;
+  /** Reads the entries before the first one. */
+  before: () => RawEntry[];
+}
+
+/** Returns what takes raw entries in file order, and gives each as it may be seen, or none. */
+function taking(file: string, { rules, results = false, memory, isBare, onForgotten, head, before }: Taking) {
+  const hasStates = formatOf(head).messageOf !== undefined;
+  const known = hasStates ? new Set(before().map(stateKey)) : undefined;
+  const isForgotten = forgottenRows(head.agent, rules);
+  const checked = callCheck(head, results, before);
+  const shown = isBare ? bareEntries(rules) : cleanEntries(rules, memory ?? secretsIn(file, { rules, head }));
+  return (raw: RawEntry): Entry | undefined => {
+    const isOut = isForgotten(raw);
+    if (isOut) onForgotten?.(raw);
+    const counted = known?.has(stateKey(raw)) ? undefined : checked(raw);
+    return counted && shown(counted, isOut);
+  };
 }
 
 /** Returns the key of an entry among the states of its message, which rows after it may repeat. */

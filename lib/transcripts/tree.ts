@@ -116,14 +116,19 @@ function conversationTree({ tree }: Format) {
     /** Returns a check whether a row is live where the conversation is at the last one, or at one that is known. */
     liveFrom(leafId?: string): (id: string) => boolean {
       goTo(leafId);
-      const path = new Set<string>();
-      let id = leaf;
-      for (; id !== undefined && nodes.has(id) && !path.has(id); id = nodes.get(id)?.parentId) path.add(id);
-      const isBroken = id !== undefined || path.size === 0;
+      const { path, isBroken } = pathTo(leaf, nodes);
       const isDead = tree?.live === "but edited away" ? abandoned(nodes, path) : undefined;
       return (row) => !takenBack.has(row) && (isDead ? !isDead.has(row) : isBroken || path.has(row));
     },
   };
+}
+
+/** Returns the rows from one up to the root, or as far as each names one that is there. */
+function pathTo(leaf: string | undefined, nodes: ReadonlyMap<string, TreeNode>) {
+  const path = new Set<string>();
+  let id = leaf;
+  for (; id !== undefined && nodes.has(id) && !path.has(id); id = nodes.get(id)?.parentId) path.add(id);
+  return { path, isBroken: id !== undefined || path.size === 0 };
 }
 
 /** Returns the rows at and below a prompt that has a live sibling prompt: one on the way to the leaf, else the last. */
