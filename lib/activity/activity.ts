@@ -88,29 +88,35 @@ export function readActivities(
     if (readings.length > 0 && Date.now() > half) break;
     readings.push(...attempt(session, () => prepare(session, reading, isOver)));
   }
-  // Histories that were just copied here wait, so that they take no time from what is new. The newest are read first, since
-  // time may run out; among them originals come before their forks, which begin with the same rows.
-  const together = new Map(readings.map((reading, at) => [reading, Math.floor(at / TOGETHER)]));
-  const turnOf = (reading: PendingRead) => together.get(reading) ?? 0;
-  readings.sort(
-    (a, b) =>
-      Number(a.isOld) - Number(b.isOld) ||
-      turnOf(a) - turnOf(b) ||
-      compareText(a.head.startedAt ?? "", b.head.startedAt ?? "") ||
-      a.stat.birthtimeMs - b.stat.birthtimeMs,
-  );
+  const turns = inTurns(readings);
   const later = new Set(readings.filter(({ mark }) => !mark).map(({ session }) => session.file));
   // Copied rows have their originals in the viewer's own transcript, or in recent ones.
   const sources = sourceReader([look.viewer.file ?? [], look.recent].flat(), isOver);
-  const activities = readings.flatMap((reading, index) => {
+  const activities = turns.flatMap(({ reading, turn }, index) => {
     later.delete(reading.session.file);
-    if ((turnOf(reading) > 0 || (reading.isOld && index > 0)) && isOver()) return [];
+    if ((turn > 0 || (reading.isOld && index > 0)) && isOver()) return [];
     const isSource = (file: string) => file !== reading.session.file && !later.has(file);
     const isCopy = copiesIn(reading, { sources, isSource, isOver });
     const note = sources.partBeingRead(reading);
     return attempt(reading.session, () => read(reading, { isCopy, note, rules, isOver }));
   });
   return { activities, problems };
+}
+
+/**
+ * Returns readings in their order. Histories that were just copied here wait, so that they take no time from what is new. The
+ * newest are read first, since time may run out; among them originals come before their forks, which begin with the same rows.
+ */
+function inTurns(readings: readonly PendingRead[]): { reading: PendingRead; turn: number }[] {
+  return readings
+    .map((reading, at) => ({ reading, turn: Math.floor(at / TOGETHER) }))
+    .sort(
+      ({ reading: a, turn }, { reading: b, turn: other }) =>
+        Number(a.isOld) - Number(b.isOld) ||
+        turn - other ||
+        compareText(a.head.startedAt ?? "", b.head.startedAt ?? "") ||
+        a.stat.birthtimeMs - b.stat.birthtimeMs,
+    );
 }
 
 /** Returns the last edit of each file that the viewer changed after its mark of itself, by its path as written. */

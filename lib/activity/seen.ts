@@ -21,15 +21,12 @@ export interface ReportedFailure extends FailedCommand {
   hasFailed?: () => Promise<boolean>;
 }
 
-interface SeenSources {
+export interface SeenSources {
   paths: PathsWithRules;
   settings: Settings;
   /** @default now */
   now?: Date;
 }
-
-/** The days for which it is remembered what a session was told. */
-const REMEMBERED_DAYS = 30;
 
 /** Returns what to say about a failure; undefined if no end of its errors is known, or if all was said before. */
 export async function seenText(
@@ -39,6 +36,7 @@ export async function seenText(
   if (!settings.activity.seenBefore || failed.output === "") return undefined;
   const keys = await indexedKeys(failed.output, paths);
   if (!holdsAny(paths.database, keys) || (await failed.hasFailed?.()) === false) return undefined;
+  const { newlySeen } = await import("./newly-seen.ts");
   return await newlySeen(failed, { paths, settings, now });
 }
 
@@ -73,82 +71,6 @@ function holdsAny(file: string, keys: readonly number[]): boolean {
   } finally {
     db.close();
   }
-}
-
-async function newlySeen(
-  failed: ReportedFailure,
-  { paths, settings, now }: Required<SeenSources>,
-): Promise<string | undefined> {
-  const [
-    { describeSeen, seenBefore },
-    { hiddenSessions },
-    { findMachine },
-    { mayShowShared, sharedBy, shortReference },
-    { isRedactedBy },
-    { openStore },
-    { withState },
-    { readRules },
-    { readOrigin },
-    { matchProject },
-  ] = await Promise.all([
-    import("../history/seen-before.ts"),
-    import("../search/search-filters.ts"),
-    import("../sessions/places.ts"),
-    import("../sessions/pulled.ts"),
-    import("../index/freshness.ts"),
-    import("../store/store.ts"),
-    import("../store/state.ts"),
-    import("../transcripts/rules.ts"),
-    import("../sessions/project.ts"),
-    import("../index/own-project.ts"),
-  ]);
-  const [isOwn, origin] =
-    failed.cwd === undefined ? [] : [matchProject(failed.cwd, paths), readOrigin(failed.cwd)];
-  const rules = readRules(paths);
-  const store = openStore(paths.database, { create: false });
-  try {
-    if (!isRedactedBy(store, settings)) return undefined;
-    const isHidden = await hiddenSessions(store, { settings, paths, own: !mayShowShared(paths, now) });
-    return withState(paths, (state) => {
-      const seen = seenBefore(
-        store,
-        { ...failed, output: rules.clean(failed.output) },
-        {
-          now,
-          said: saidTo(state, failed.viewer),
-          isHidden,
-          originOf: (session) => {
-            const owner = sharedBy(session)?.owner ?? "";
-            // a path in another person's row names no file of this machine
-            const isSame = origin !== undefined && session.project === origin;
-            return { owner, isHere: owner === "" ? isOwn?.(session) === true : isSame };
-          },
-          nameOf: (session) => shortReference({ ...session, machine: findMachine(session.file, paths) }),
-        },
-      );
-      const { text, shown } = describeSeen(seen);
-      return text !== "" && claim(state, failed.viewer, shown, now) ? text : undefined;
-    });
-  } finally {
-    store.close();
-  }
-}
-
-/** Reads the keys of the errors that a session was informed about. */
-function saidTo(db: Store, viewer: string): Set<number> {
-  const rows = db.all("SELECT key FROM seen_before WHERE viewer = ?", viewer);
-  return new Set(rows.map(({ key }) => Number(key)));
-}
-
-const INSERT_SEEN = "INSERT OR IGNORE INTO seen_before (viewer, key, at) VALUES (?, ?, ?)";
-
-/** Records what a session is informed about; returns false if another hook has done so at the same moment. */
-function claim(db: Store, viewer: string, keys: readonly number[], now: Date): boolean {
-  const before = new Date(now.getTime() - REMEMBERED_DAYS * DAY_MS).toISOString();
-  return db.transaction(() => {
-    db.run("DELETE FROM seen_before WHERE at < ?", before);
-    return keys.filter((key) => db.run(INSERT_SEEN, viewer, key, now.toISOString()).changes === 1).length > 0;
-  });
 }
 
 /** Forgets the errors that sessions or their subagents were informed about, and counts them. */
