@@ -99,46 +99,23 @@ async function main(run: Run<typeof FLAGS>): Promise<void> {
   if (values.resume && mode !== "sessions") {
     throw usageError("Cannot use --resume without --by-session", "add --by-session");
   }
-  const { limit, maxChars, context = 0, minScore = 0, subagents, explain, resume } = values;
-  const { after, before, speaker, topic, decision, action, session, agent, project, file, error, command } =
-    values;
+  const { topics: isListing, topic: topics, decision, action, ...asked } = values;
   const options = { config: run, index: !values.noIndex, remark: note };
-  const filters: SearchFilters = {
-    after,
-    before,
-    speaker,
-    session,
-    agent,
-    project,
-    file,
-    error,
-    command,
-    topics: topic,
-    has_decision: decision || undefined,
-    has_action: action || undefined,
-  };
-  if (values.topics) {
-    const { topics, lines } = await sessionTopics({ ...options, subagents, maxChars });
+  if (isListing) {
+    const { topics, lines } = await sessionTopics({ ...options, ...asked });
     show({ topics }, lines);
     return;
   }
-  const { lines, results, blame, index, hasIndexed } = await searchAsText(
-    {
-      query: phrasings(words, filters),
-      filters,
-      mode,
-      limit,
-      maxChars,
-      context,
-      minScore,
-      subagents,
-      explain,
-      resume,
-      // given files and folders are searched alone
-      own: values.own || values.sessions !== undefined,
-    },
-    options,
-  );
+  const filters = {
+    ...asked,
+    topics,
+    has_decision: decision || undefined,
+    has_action: action || undefined,
+  };
+  // given files and folders are searched alone
+  const own = values.own || values.sessions !== undefined;
+  const request = { ...asked, query: phrasings(words, filters), filters, mode, own };
+  const { lines, results, blame, index, hasIndexed } = await searchAsText(request, options);
   show({ results, ...(blame && { blame }), index }, lines);
   const place = index.behind.sessions > 0 ? " in what is indexed so far" : "";
   if (results.length === 0 && !blame) note(`nothing relevant found${place}`);

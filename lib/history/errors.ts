@@ -2,7 +2,8 @@
 
 import { errorLines, errorWords, outputLines, sameLine } from "../base/error-lines.ts";
 import { counted } from "../base/text.ts";
-import { readDone } from "../index/stored-rows.ts";
+import type { Done } from "../hosts/session.ts";
+import { readDone, type Stored } from "../index/stored-rows.ts";
 import type { Hit } from "../search/hit.ts";
 import type { ShownRow } from "../search/rows.ts";
 import type { Store } from "../store/store.ts";
@@ -118,22 +119,14 @@ function doneKey({ deed }: SessionDeed): string {
 }
 
 /** Makes a hit of a session's runs of one command. */
-function makeErrorHit(
-  store: Store,
-  group: readonly ErrorRun[],
-  error: string,
-): { hit: Hit; hasEnd: boolean; lines: number } {
+function makeErrorHit(store: Store, group: readonly ErrorRun[], error: string) {
   const byDeed = [...Map.groupBy(group, ({ deed }) => deed.id).values()];
   // a deed whose output has several of the lines is shown with the first
   const own = byDeed.flatMap(([first]) => first ?? []).sort((a, b) => a.deed.line - b.deed.line);
   const { session, deed } = own[0] as ErrorRun;
   const all = readDone(store, session.number, { after: deed.line, to: Number.MAX_SAFE_INTEGER });
   const after = (run: ErrorRun) => all.filter(({ line }) => line > run.deed.line);
-  const endOf = (run: ErrorRun) => {
-    const words = likeWords(run.line);
-    const isFree = ({ result }: { result: string }) => likest(result, words)?.share !== 1;
-    return findEnding(run.deed, after(run), isFree);
-  };
+  const endOf = (run: ErrorRun) => endingOf(run, after(run));
   const last = own.slice(-FAILURES_MAX).findLast(endOf) ?? (own.at(-1) as ErrorRun);
   const [later, end, { line }] = [after(last), endOf(last), last.deed];
   const steps = end
@@ -143,18 +136,11 @@ function makeErrorHit(
   const { cwd } = session;
   const rows: ShownRow[] = [
     deedRow(last.deed, { cwd, text: last.line.slice(0, TEXT_CHARS) }),
-    ...shown.map((step) => {
-      if (!isChange(step)) return deedRow(step, { cwd, text: "" });
-      const whole = onlyChanges(step.input) || step.input;
-      const text = whole.length <= TEXT_CHARS ? whole : changeAround(step, error);
-      return deedRow(step, { cwd, text: text.slice(0, TEXT_CHARS) });
-    }),
+    ...shown.map((step) => deedRow(step, { cwd, text: changeAbout(error, step) })),
     ...(end ? [deedRow(end.run, { cwd, text: end.run.result.slice(-ENDING_CHARS) })] : []),
   ];
   const to = rows.at(-1)?.line ?? line;
-  const said = messagesWithin(store, session.number, { from: line + 1, to: to + SAID_LINES })
-    .filter(({ who }) => who === "assistant")
-    .map((message) => ({ ...message, text: message.text.slice(0, TEXT_CHARS) }));
+  const said = readSaid(store, session.number, { from: line + 1, to: to + SAID_LINES });
   const outcome = said.find((message) => message.line >= to) ?? said.at(-1);
   // without an end, the last deed about the error says most
   const comments = new Set([...(end ? [] : said.slice(0, SAID_MAX)), ...(outcome ? [outcome] : [])]);
@@ -169,6 +155,27 @@ function makeErrorHit(
     also: own.filter((each) => each !== last).map((each) => [each.deed.line, each.deed.line]),
   });
   return { hit, hasEnd: end !== undefined, lines: Math.max(...byDeed.map((same) => same.length)) };
+}
+
+/** Finds how a run's error ended: in a run whose output has no line like it. */
+function endingOf({ deed, line }: ErrorRun, later: readonly Stored<Done>[]) {
+  const words = likeWords(line);
+  const isFree = ({ result }: { result: string }) => likest(result, words)?.share !== 1;
+  return findEnding(deed, later, isFree);
+}
+
+/** Returns the part of a change that is about an error. */
+function changeAbout(error: string, step: Stored<Done>): string {
+  if (!isChange(step)) return "";
+  const whole = onlyChanges(step.input) || step.input;
+  return (whole.length <= TEXT_CHARS ? whole : changeAround(step, error)).slice(0, TEXT_CHARS);
+}
+
+/** Reads the beginnings of the agent's messages within lines. */
+function readSaid(...within: Parameters<typeof messagesWithin>): ShownRow[] {
+  return messagesWithin(...within)
+    .filter(({ who }) => who === "assistant")
+    .map((message) => ({ ...message, text: message.text.slice(0, TEXT_CHARS) }));
 }
 
 /** Says after how many steps the same command ran without the error, else whether anything was done next. */

@@ -105,13 +105,7 @@ function readTouch(did: SessionDeed, names: readonly string[], file: FilePlace |
   const hasFailed = deed.outcome === "failed" || deed.outcome === "rejected";
   if (how === undefined || (hasFailed && (!isCommand || isLooking(commandOrTarget(deed))))) return [];
   const { project = "/", cwd = "/" } = session;
-  const isWhole = (path: string) => isAbsolute(path) || WINDOWS_PATH.test(path);
-  const given = (isCommand ? commandWords(deed, cwd) : deed.paths)
-    .filter((path) => names.some((name) => path.endsWith(baseName(name))))
-    .map((path) => ({ word: normalize(path), path: normalize(isWhole(path) ? path : join(cwd, path)) }));
-  const named = given.filter(({ word, path }) =>
-    names.some((name) => (isCommand ? isSameFile(word, name) : path === name || path.endsWith(`/${name}`))),
-  );
+  const named = pathsNamed(deed, names, cwd);
   const paths = named.map(({ path }) => path);
   const touch: Touched = { ...did, how };
   if (named.length === 0) return [];
@@ -129,6 +123,22 @@ function readTouch(did: SessionDeed, names: readonly string[], file: FilePlace |
   const tails = paths.filter((path) => path.startsWith(`${cwd}/`)).map((path) => path.slice(cwd.length));
   const sure = tails.some((tail) => file.path.endsWith(`/${basename(cwd)}${tail}`));
   return tails.some((tail) => file.path.endsWith(tail)) ? [{ ...touch, isUnsure: !sure }] : [];
+}
+
+/** Returns the paths of a deed that some name fits, as they stand there and whole. */
+function pathsNamed(
+  deed: SessionDeed["deed"],
+  names: readonly string[],
+  cwd: string,
+): { word: string; path: string }[] {
+  const isCommand = HOW[deed.kind] === "ran";
+  const isWhole = (path: string) => isAbsolute(path) || WINDOWS_PATH.test(path);
+  return (isCommand ? commandWords(deed, cwd) : deed.paths)
+    .filter((path) => names.some((name) => path.endsWith(baseName(name))))
+    .map((path) => ({ word: normalize(path), path: normalize(isWhole(path) ? path : join(cwd, path)) }))
+    .filter(({ word, path }) =>
+      names.some((name) => (isCommand ? isSameFile(word, name) : path === name || path.endsWith(`/${name}`))),
+    );
 }
 
 /** Returns a file's name relative to the asker's directory, and the names it had before moves. */
