@@ -52,40 +52,28 @@ function writeHeld(
   row: SqlRow,
   { admits, hasText }: Exclusion,
 ): void {
-  const [owner = "", machine = "", agent = "", id = "", storedId = "", updatedAt = "", project = ""] = [
-    row.owner,
-    row.machine,
-    row.agent,
-    row.id,
-    row.stored_id,
-    row.updated_at,
-    row.project,
-  ].map(textOf);
-  const [named, cwd, parentId, startedAt, observations] = [
-    row.name,
-    row.cwd,
-    row.parent_id,
-    row.started_at,
-    row.observations,
-  ].map(textOf);
+  const text = (column: string) => textOf(row[column]);
+  const filled = (column: string) => text(column) ?? "";
+  const key = {
+    owner: filled("owner"),
+    machine: filled("machine"),
+    agent: filled("agent"),
+    id: filled("id"),
+  };
+  const place = { cwd: text("cwd"), project: filled("project"), parentId: text("parent_id") };
+  const [storedId, named] = [filled("stored_id"), text("name")];
   const name = named !== undefined && hasText(named) ? undefined : named;
-  if (!admits({ id: storedId, name, cwd, project, parentId })) return;
-  const meta = JSON.parse(textOf(row.meta) ?? "null") ?? undefined;
-  const copy = pulledCopy(archivePlace(paths, { owner, machine, agent, id }), {
-    owner,
-    machine,
-    agent,
-    id,
+  if (!admits({ ...place, id: storedId, name })) return;
+  const copy = pulledCopy(archivePlace(paths, key), {
+    ...key,
+    ...place,
     storedId,
-    project,
-    number: Number(row.hub_number),
-    updatedAt,
     name,
-    cwd,
-    parentId,
-    startedAt,
-    meta,
-    observations,
+    number: Number(row.hub_number),
+    updatedAt: filled("updated_at"),
+    startedAt: text("started_at"),
+    meta: JSON.parse(text("meta") ?? "null") ?? undefined,
+    observations: text("observations"),
   });
   for (const { rows, ...exchange } of readExchanges(db, Number(row.number))) {
     const said = rows.map(({ id: _, session: __, ...said }) => said as Row);

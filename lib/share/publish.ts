@@ -84,13 +84,7 @@ export async function publish(run: Sharing): Promise<PublishReport> {
     (await sendWithdrawals(run)) +
     (await withdrawUnshared(run)) +
     (await withdrawEmptied(run, emptiedSessions(store)));
-  const rows = await hub.query(
-    "SELECT encode(key, 'hex') AS key FROM session_memory.forgotten WHERE owner = current_user",
-  );
-  const forgotten = new Set(rows.map(({ key }) => key));
-  const due = dueSessions(run).filter(
-    (session) => !forgotten.has(sha256().update(sessionKey(session)).digest("hex")),
-  );
+  const due = await unforgotten(hub, dueSessions(run));
   const total = due.reduce((sum, { chunks }) => sum + chunks, 0);
   const report: PublishReport = { sessions: 0, chunks: 0, withdrawn };
   const refused: string[] = [];
@@ -122,6 +116,15 @@ export async function publish(run: Sharing): Promise<PublishReport> {
   }
   if (!signal?.aborted) noteRefused(state, refused);
   return report;
+}
+
+/** Returns the sessions that their owner has not made the hub forget. */
+async function unforgotten<S extends SessionKey>(hub: Hub, sessions: readonly S[]): Promise<S[]> {
+  const rows = await hub.query(
+    "SELECT encode(key, 'hex') AS key FROM session_memory.forgotten WHERE owner = current_user",
+  );
+  const forgotten = new Set(rows.map(({ key }) => key));
+  return sessions.filter((session) => !forgotten.has(sha256().update(sessionKey(session)).digest("hex")));
 }
 
 interface Published {

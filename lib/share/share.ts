@@ -41,6 +41,7 @@ import {
   ownOrigin,
   readPublished,
   readShareFact,
+  type Sharing,
   sharedProject,
   writeShareFact,
 } from "./share-state.ts";
@@ -156,62 +157,48 @@ async function exchange(
   share: ShareConfig,
   { config, signal, progress = NO_PROGRESS, ...wanted }: ShareOptions,
 ): Promise<Omit<ShareReport, "tookMs">> {
-  const { paths } = config;
   const exclusion = currentExclusion(config.paths);
   return await withIndex(config, (store) =>
-    closing(openState(paths), async (state) => {
+    closing(openState(config.paths), async (state) => {
       const [sending, receiving] = [progress("chunks sent"), progress("chunks received")];
-      const run = {
-        hub,
-        store,
-        state,
-        config,
-        exclusion,
-        origin: ownOrigin(state),
-        machine: ownMachine(share),
-        signal,
-        onProgress: sending.update,
-      };
-      await greetHub(run);
-      let published: PublishReport | undefined;
-      if (wanted.publish) {
-        published = await publish(run);
-        sending.end();
-      }
-      if (!wanted.pull || signal?.aborted) return { hub: hub.label, published, pulled: undefined };
-      openForPull(run);
-      const held = heldSessions(store).filter(({ session }) => session.owner === undefined);
-      const own = new Set(
-        held.map(({ session }) => sessionKey({ agent: session.agent, id: hubId(session) })),
-      );
-      const [gone, withdrawn] = [new Set<string>(), new Set<string>()];
-      let chunks = 0;
-      const report = await pullShared({
-        ...run,
-        own,
-        gone,
-        withdrawn,
-        onProgress: receiving.update,
-      }).finally(async () => {
-        chunks = await indexPulled(store, config);
-        receiving.end();
-      });
-      if (gone.size > 0) {
-        forgetInLog({ ids: gone }, { paths, dryRun: false });
-        markErase(store);
-      }
-      if (withdrawn.size > 0) removePagesAbout(withdrawn, paths);
-      if (isEraseDue(store)) eraseFreed(store);
-      writeShareFact(state, "pulled_at", new Date().toISOString());
-      if (report.sessions + report.removed > 0) {
-        keepCopyList(paths);
-        const files = new Set(pulledFiles(paths));
-        await withLock(copiesLock(paths), LOCK_WAIT_MS, () => keepNews(paths, files));
-      }
-      const pulled = { ...report, chunks };
+      const [origin, machine] = [ownOrigin(state), ownMachine(share)];
+      const run = { hub, store, state, config, exclusion, origin, machine, signal };
+      await greetHub({ ...run, onProgress: sending.update });
+      const published = wanted.publish ? await publish({ ...run, onProgress: sending.update }) : undefined;
+      sending.end();
+      const isPulling = wanted.pull && !signal?.aborted;
+      const received = { ...run, onProgress: receiving.update };
+      const pulled = isPulling ? await pull(received).finally(receiving.end) : undefined;
       return { hub: hub.label, published, pulled };
     }),
   );
+}
+
+/** Pulls, indexes what came, and removes what was withdrawn from the hub from all that is made of it. */
+async function pull(run: Sharing): Promise<PullReport & { chunks: number }> {
+  const { store, state, config } = run;
+  const { paths } = config;
+  openForPull(run);
+  const held = heldSessions(store).filter(({ session }) => session.owner === undefined);
+  const own = new Set(held.map(({ session }) => sessionKey({ agent: session.agent, id: hubId(session) })));
+  const [gone, withdrawn] = [new Set<string>(), new Set<string>()];
+  let chunks = 0;
+  const report = await pullShared({ ...run, own, gone, withdrawn }).finally(async () => {
+    chunks = await indexPulled(store, config);
+  });
+  if (gone.size > 0) {
+    forgetInLog({ ids: gone }, { paths, dryRun: false });
+    markErase(store);
+  }
+  if (withdrawn.size > 0) removePagesAbout(withdrawn, paths);
+  if (isEraseDue(store)) eraseFreed(store);
+  writeShareFact(state, "pulled_at", new Date().toISOString());
+  if (report.sessions + report.removed > 0) {
+    keepCopyList(paths);
+    const files = new Set(pulledFiles(paths));
+    await withLock(copiesLock(paths), LOCK_WAIT_MS, () => keepNews(paths, files));
+  }
+  return { ...report, chunks };
 }
 
 async function closing<S extends { close(): unknown }, T>(
