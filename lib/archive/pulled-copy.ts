@@ -144,21 +144,10 @@ function merger(file: string, about: JsonRecord, { kept, lines, head }: Beginnin
   const copy = lineWriter(file, { about, lines, kept });
   if (head) copy.write(JSON.stringify(head));
   const written: string[] = [];
-  let current: Held | undefined;
-  let last: Place = { line: -1, nth: 0 };
-  // an exchange ends where the next one begins, and rows only go forward
-  const close = (next?: Place) => {
-    for (const { text, place } of current?.rows ?? []) {
-      if (!isBefore(last, place) || (next && !isBefore(place, next))) continue;
-      last = place;
-      copy.write(text);
-      if (lines.length > 0) written.push(text);
-    }
-  };
-  const add = (exchange: Held) => {
-    close(exchange.place);
-    current = exchange;
-  };
+  const add = rowsForward((text) => {
+    copy.write(text);
+    if (lines.length > 0) written.push(text);
+  });
   const takeBefore = (place?: Place) => {
     while (held[0] && (!place || isBefore(held[0].place, place))) add(held.shift() as Held);
   };
@@ -177,10 +166,24 @@ function merger(file: string, about: JsonRecord, { kept, lines, head }: Beginnin
     },
     end(note: JsonRecord, at: string): CopyChange {
       takeBefore();
-      close();
+      add();
       return { hasLost: hasLost(lines, written), kept: copy.end(note, at) };
     },
     abandon: copy.abandon,
+  };
+}
+
+/** Returns what writes exchanges: each ends where the next one begins, and rows only go forward. Without one it ends the last. */
+function rowsForward(write: (text: string) => void): (exchange?: Held) => void {
+  let current: Held | undefined;
+  let last: Place = { line: -1, nth: 0 };
+  return (next) => {
+    for (const { text, place } of current?.rows ?? []) {
+      if (!isBefore(last, place) || (next && !isBefore(place, next.place))) continue;
+      last = place;
+      write(text);
+    }
+    current = next;
   };
 }
 

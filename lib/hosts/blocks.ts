@@ -61,36 +61,24 @@ interface WriteOptions {
 }
 
 /** Begins the packed form of a file, which takes the place of an old one only when it is whole. */
-export function writeBlocks(
-  file: string,
-  { durable, about = {}, keep = 0, from = file }: WriteOptions,
-): BlockWriter {
+export function writeBlocks(file: string, options: WriteOptions): BlockWriter {
+  const { durable, about = {}, keep = 0, from = file } = options;
   const path = file + BLOCKED;
   ensureDirectory(dirname(path));
   const temporary = temporaryPath(path);
   const descriptor = openSync(temporary, "wx", FILE_MODE);
   const { short, long } = byLength(about);
-  const pending = Buffer.allocUnsafe(BLOCK_BYTES);
-  let [filled, size, end] = [0, 0, FIRST_BYTES];
+  let [size, end] = [0, FIRST_BYTES];
   const add = (block: Uint8Array, bytes: number) => {
     put(descriptor, block, end);
     end += block.length;
     size += bytes;
   };
-  const flush = () => {
-    if (filled > 0) add(packBlock(pending.subarray(0, filled), size === 0 ? long : undefined), filled);
-    filled = 0;
-  };
+  const { write, flush } = inBlocks((bytes) =>
+    add(packBlock(bytes, size === 0 ? long : undefined), bytes.length),
+  );
   const writer: BlockWriter = {
-    write(bytes) {
-      for (let done = 0; done < bytes.length; ) {
-        const part = bytes.subarray(done, done + BLOCK_BYTES - filled);
-        pending.set(part, filled);
-        filled += part.length;
-        done += part.length;
-        if (filled === BLOCK_BYTES) flush();
-      }
-    },
+    write,
     end(note, at) {
       flush();
       put(descriptor, firstMember(size, { ...short, ...note }), 0);
@@ -105,12 +93,32 @@ export function writeBlocks(
     },
   };
   try {
-    if (keep > 0) keepBlocks(from, keep, { add, write: writer.write });
+    if (keep > 0) keepBlocks(from, keep, { add, write });
   } catch (error) {
     writer.abandon();
     throw error;
   }
   return writer;
+}
+
+/** Returns what gathers bytes into blocks, and hands on the last one as far as it is filled. */
+function inBlocks(take: (block: Uint8Array) => void): { write: BlockWriter["write"]; flush: () => void } {
+  const pending = Buffer.allocUnsafe(BLOCK_BYTES);
+  let filled = 0;
+  const flush = () => {
+    if (filled > 0) take(pending.subarray(0, filled));
+    filled = 0;
+  };
+  const write = (bytes: Uint8Array) => {
+    for (let done = 0; done < bytes.length; ) {
+      const part = bytes.subarray(done, done + BLOCK_BYTES - filled);
+      pending.set(part, filled);
+      filled += part.length;
+      done += part.length;
+      if (filled === BLOCK_BYTES) flush();
+    }
+  };
+  return { write, flush };
 }
 
 /** Hands on the whole blocks within the first bytes of a file's content as they are, and the rest of these bytes. */

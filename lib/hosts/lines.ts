@@ -119,29 +119,32 @@ export function* linesForward(
     if (position >= to) return;
     const read = readAt(descriptor, buffer, { at: filled, length: buffer.length - filled, position });
     if (read === 0) break;
-    const limit = filled + read;
-    const view = buffer.subarray(0, limit);
+    const view = buffer.subarray(0, filled + read);
     let start = 0;
-    let newline = view.indexOf(NEWLINE, filled);
-    while (newline !== -1) {
-      const bytes = skipping ? undefined : buffer.subarray(start, newline);
-      const first = newline;
-      if (bytes?.length === 0) while (newline + 1 < limit && view[newline + 1] === NEWLINE) newline++;
-      const end = offset + skipping + newline + 1;
-      yield { offset: offset + start, end, bytes, terminated: true, count: newline - first + 1 };
+    for (let at = view.indexOf(NEWLINE, filled); at !== -1; at = view.indexOf(NEWLINE, start)) {
+      const bytes = skipping ? undefined : buffer.subarray(start, at);
+      const count = bytes?.length === 0 ? countNewlines(view, at) : 1;
+      const end = offset + skipping + at + count;
+      yield { offset: offset + start, end, bytes, terminated: true, count };
       offset += skipping;
       skipping = 0;
-      start = newline + 1;
-      newline = view.indexOf(NEWLINE, start);
+      start = at + count;
     }
-    buffer.copyWithin(0, start, limit);
-    filled = limit - start;
+    buffer.copyWithin(0, start, view.length);
+    filled = view.length - start;
     offset += start;
   }
   if (filled + skipping > 0) {
     const bytes = skipping ? undefined : buffer.subarray(0, filled);
     yield { offset, end: offset + skipping + filled, bytes, terminated: false, count: 1 };
   }
+}
+
+/** Counts the newlines that follow each other from one on. */
+function countNewlines(view: Uint8Array, at: number): number {
+  let end = at;
+  while (view[end] === NEWLINE) end++;
+  return end - at;
 }
 
 /**

@@ -197,20 +197,13 @@ export async function planRun(options: Omit<RunOptions, "store" | "models">): Pr
     import("../model/spend.ts"),
     import("./paid-work.ts"),
   ]);
-  const { paths, settings } = options.config;
-  const { embedding, llm } = settings;
-  const home = mkdtempSync(join(tmpdir(), "session-memory-plan-"));
-  const copy = join(home, basename(paths.database));
-  copyDatabase(paths.database, copy);
-  copyDatabase(paths.paid, join(home, basename(paths.paid)));
-  const store = openStore(copy);
-  /** A vector that no embedder gives. */
-  const mark = new Float32Array(embedding?.dimensions ?? 0).fill(1);
-  const tokens = { input: 0, output: 0 };
-  const embed: EmbedTexts = async (texts) => {
-    for (const text of texts) tokens.input += tokenUpperBound(text);
-    return { vectors: texts.map(() => mark), tokens: 0, usd: 0 };
-  };
+  const {
+    paths,
+    settings: { embedding, llm },
+  } = options.config;
+  const home = copiesOf([paths.database, paths.paid]);
+  const store = openStore(join(home, basename(paths.database)));
+  const { embed, mark, tokens } = textTaker(embedding?.dimensions ?? 0, tokenUpperBound);
   const tags = Array.from({ length: CHUNKS_PER_CALL }, (_, i) => ({ chunk: i + 1, tags: ["to be tagged"] }));
   const { notes, complete } = noteTaker(PLAN, () => ({ topics: tags }));
   try {
@@ -218,19 +211,14 @@ export async function planRun(options: Omit<RunOptions, "store" | "models">): Pr
     const trial = { ...paths, home, repositories: join(home, basename(paths.repositories)) };
     const config: Config = { ...options.config, paths: trial };
     await embedSessions({ ...options, store, config, models: { embed, complete } });
-    const count = (of: string, where: string, value: string | Uint8Array) => {
-      const sql = `SELECT count(DISTINCT session) AS sessions, count(${of}) AS chunks FROM chunks ${where}`;
-      const { sessions, chunks } = store.get(sql, value) ?? {};
-      return { sessions: Number(sessions), chunks: Number(chunks) };
-    };
     const planned: Planned[] = [];
     if (embedding && options.vectors !== false) {
-      const sent = count("DISTINCT content_hash", "WHERE embedding = ?", new Uint8Array(mark.buffer));
+      const sent = countSent(store, "DISTINCT content_hash", "WHERE embedding = ?", mark);
       const price = pricePlan(options.config, { kind: "embedding", ...embedding }, tokens);
       planned.push({ what: "vectors", ...sent, ...price });
     }
     if (llm && options.topics) {
-      const sent = count("*", "JOIN paid.topics USING (content_hash) WHERE model = ?", PLAN);
+      const sent = countSent(store, "*", "JOIN paid.topics USING (content_hash) WHERE model = ?", PLAN);
       const price = pricePlan(options.config, { kind: "chat", ...llm }, notes.tokens);
       planned.push({ what: "topics", ...sent, ...price });
     }
@@ -239,4 +227,28 @@ export async function planRun(options: Omit<RunOptions, "store" | "models">): Pr
     store.close();
     rmSync(home, { recursive: true, force: true });
   }
+}
+
+/** Returns an embedder that counts what it is sent, and gives each text a vector that no other gives. */
+function textTaker(dimensions: number, count: (text: string) => number) {
+  const vector = new Float32Array(dimensions).fill(1);
+  const tokens = { input: 0, output: 0 };
+  const embed: EmbedTexts = async (texts) => {
+    for (const text of texts) tokens.input += count(text);
+    return { vectors: texts.map(() => vector), tokens: 0, usd: 0 };
+  };
+  return { embed, mark: new Uint8Array(vector.buffer), tokens };
+}
+
+/** Copies databases into a new folder. */
+function copiesOf(files: readonly string[]): string {
+  const home = mkdtempSync(join(tmpdir(), "session-memory-plan-"));
+  for (const file of files) copyDatabase(file, join(home, basename(file)));
+  return home;
+}
+
+function countSent(store: Store, of: string, where: string, value: string | Uint8Array) {
+  const sql = `SELECT count(DISTINCT session) AS sessions, count(${of}) AS chunks FROM chunks ${where}`;
+  const { sessions, chunks } = store.get(sql, value) ?? {};
+  return { sessions: Number(sessions), chunks: Number(chunks) };
 }

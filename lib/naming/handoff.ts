@@ -62,8 +62,14 @@ interface Section {
 const LINES_CHARS = 4000;
 /** The most characters of one request, decision or note: two lines of a terminal. */
 const ITEM_CHARS = 240;
-/** The most lines of each section: more is for the reader, whose commands stand at the end. */
-const MOST = { asked: 11, holds: 12, done: 5, noted: 8, open: 8 };
+/** The sections by their labels. The reader, whose commands stand at the end, has all beyond the most lines of each. */
+const SECTIONS = {
+  asked: { title: "Asked", label: "asked", most: 11, rank: 2 },
+  holds: { title: "Decided and forbidden", label: "holds", most: 12, rank: 1 },
+  done: { title: "Done", label: "done", most: 5, rank: 0 },
+  noted: { title: "Noted", label: "noted", most: 8, rank: 3 },
+  open: { title: "Open, unless the last exchange settles it", label: "open", most: 8, rank: 1 },
+};
 /** The most characters of each line of work, and of the files, failures and commits that it names. */
 const WORK = { chars: 700, files: 15, each: 5 };
 /**
@@ -141,63 +147,51 @@ function displayId(session: Session): string {
 
 /** Returns the parts of the account, the requests first, without what is shown elsewhere. */
 function makeSections({ rows, account, ledger }: HandedOver, elsewhere: readonly Row[]): Section[] {
-  // What rules observed, the account has read from the same rows.
-  const memory = foldLedger(ledger.filter((record) => record.kind !== "observed" || record.by !== "rules"));
-  const noted = memory.observations;
-  const said = new Set(rows.flatMap((row) => (row.who === "user" ? row.line : [])));
+  const { holds, noted, threads } = readNoted(ledger, rows);
   const shown = new Set(elsewhere.map(({ line }) => line));
-  const threads = openThreads(memory).filter(({ sources }) => !sources.some((each) => shown.has(each)));
-  const holds = noted.filter((item) => isOpen(item, memory) && (item.rule === true || item.thread !== true));
-  // What the user said and what was done stand in sections of their own.
-  const isNoted = ({ priority, sources }: Observation) =>
-    priority !== "green" && !sources.some((source) => said.has(source));
-  const observed = (item: Observation) => `L${item.sources[0] ?? "?"} ${line(item.text)}`;
+  const open = threads.filter(({ sources }) => !sources.some((each) => shown.has(each)));
   const isHeld = ({ line: at, text }: Words) =>
     holds.some((item) => item.sources.includes(at) && item.text.includes(text));
   const settled = [...account.decided, ...account.forbidden].filter((words) => !isHeld(words));
   const { unanswered } = account;
   const [first, ...asked] = account.asked;
+  const last = unanswered && !shown.has(unanswered.line) ? `${at(unanswered)}, which no answer followed` : [];
   return [
     {
-      title: "Asked",
-      label: "asked",
-      most: MOST.asked,
-      rank: 2,
+      ...SECTIONS.asked,
       opening: first ? LENGTHS.map((max) => at(first, max)) : [],
       lines: asked.filter((row) => !shown.has(row.line)).map((row) => at(row)),
     },
     {
-      title: "Decided and forbidden",
-      label: "holds",
-      rank: 1,
-      most: Math.max(MOST.holds, account.forbidden.length),
+      ...SECTIONS.holds,
+      most: Math.max(SECTIONS.holds.most, account.forbidden.length),
       lines: [...holds.map(observed), ...settled.map((words) => at({ ...words, text: settledWords(words) }))],
     },
-    {
-      title: "Done",
-      label: "done",
-      most: MOST.done,
-      rank: 0,
-      lines: doneLines(account).map((each) => line(each, WORK.chars)),
-    },
-    {
-      title: "Noted",
-      label: "noted",
-      most: MOST.noted,
-      rank: 3,
-      lines: noted.filter(isNoted).map(observed),
-    },
-    {
-      title: "Open, unless the last exchange settles it",
-      label: "open",
-      most: MOST.open,
-      rank: 1,
-      lines: [
-        ...stillOpen(threads, rows).map(observed),
-        ...(unanswered && !shown.has(unanswered.line) ? [`${at(unanswered)}, which no answer followed`] : []),
-      ],
-    },
+    { ...SECTIONS.done, lines: doneLines(account).map((each) => line(each, WORK.chars)) },
+    { ...SECTIONS.noted, lines: noted.map(observed) },
+    { ...SECTIONS.open, lines: stillOpen(open, rows).map(observed).concat(last) },
   ];
+}
+
+/** Returns the observations that hold, the others that say something, and the open threads. */
+function readNoted(ledger: HandedOver["ledger"], rows: readonly Row[]) {
+  // What rules observed, the account has read from the same rows.
+  const memory = foldLedger(ledger.filter((record) => record.kind !== "observed" || record.by !== "rules"));
+  // What the user said and what was done stand in sections of their own.
+  const said = new Set(rows.flatMap((row) => (row.who === "user" ? row.line : [])));
+  const isNoted = ({ priority, sources }: Observation) =>
+    priority !== "green" && !sources.some((source) => said.has(source));
+  const holds = (item: Observation) => isOpen(item, memory) && (item.rule === true || item.thread !== true);
+  const { observations } = memory;
+  return {
+    holds: observations.filter(holds),
+    noted: observations.filter(isNoted),
+    threads: openThreads(memory),
+  };
+}
+
+function observed({ sources, text }: Observation): string {
+  return `L${sources[0] ?? "?"} ${line(text)}`;
 }
 
 function settledWords({ text, accepted }: Words): string {

@@ -325,7 +325,6 @@ function wrapDriver(
     }
     return statement;
   };
-  let depth = 0;
   let vectors: SqlDatabase["vectors"] | undefined;
   return {
     path,
@@ -341,23 +340,29 @@ function wrapDriver(
     get: (sql, ...parameters) => prepare(sql).get(...parameters),
     run: (sql, ...parameters) => prepare(sql).run(...parameters),
     iterate: (sql, ...parameters) => prepare(sql).iterate(...parameters),
-    transaction(work) {
-      if (depth > 0) return work();
-      try {
-        driver.exec("BEGIN IMMEDIATE");
-        depth++;
-        const result = work();
-        driver.exec("COMMIT");
-        return result;
-      } catch (error) {
-        if (depth > 0) rollback(driver);
-        if (isDamage(error)) throw damaged(path, error);
-        throw isSqliteError(error) ? storageError("write", path, error) : error;
-      } finally {
-        depth = 0;
-      }
-    },
+    transaction: transactions(driver, path),
     close: () => driver.close(),
+  };
+}
+
+/** Returns what runs work as one transaction; work within it is part of it. */
+function transactions(driver: Driver, path: string): SqlDatabase["transaction"] {
+  let depth = 0;
+  return (work) => {
+    if (depth > 0) return work();
+    try {
+      driver.exec("BEGIN IMMEDIATE");
+      depth++;
+      const result = work();
+      driver.exec("COMMIT");
+      return result;
+    } catch (error) {
+      if (depth > 0) rollback(driver);
+      if (isDamage(error)) throw damaged(path, error);
+      throw isSqliteError(error) ? storageError("write", path, error) : error;
+    } finally {
+      depth = 0;
+    }
   };
 }
 
