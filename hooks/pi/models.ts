@@ -2,6 +2,7 @@
 
 import { describeError, SessionMemoryError } from "../../lib/base/errors.ts";
 import type { Config, Settings } from "../../lib/config/config.ts";
+import { CALL_LIMITS } from "../../lib/config/limits.ts";
 import type { ChatMessage, CompleteJson, SendChat } from "../../lib/model/answers.ts";
 import type { Redactor } from "../exits.ts";
 import type { PiContext, PiModel, PiReply } from "./api.ts";
@@ -11,8 +12,6 @@ const ACTIVE_MODEL = "active";
 const NO_MODEL = "none";
 /** Matches the errors of providers that refused a request before doing any work; 408 and 499 come during it. */
 const REFUSED = /^(?:Error:? )?4(?!08|99)\d\d\b/i;
-/** For names and questions without an `llm` block. */
-const NAMING_LIMITS = { dailyBudgetUsd: 1, timeoutMs: 30_000 };
 
 /** A model that can be asked. */
 interface NamedModel {
@@ -25,7 +24,7 @@ export function namingModel(config: Config, context: PiContext): NamedModel | un
   const { settings } = config;
   const { llm } = settings;
   const model = keyedModel(settings, context);
-  if (model) return hostModel(model, { config, context, limits: llm ?? NAMING_LIMITS });
+  if (model) return hostModel(model, { config, context, limits: llm ?? CALL_LIMITS });
   if (!llm) return undefined;
   return {
     name: llm.model,
@@ -75,7 +74,7 @@ function modelName({ provider, id }: PiModel): string {
 interface HostCall {
   config: Config;
   context: PiContext;
-  limits: { dailyBudgetUsd: number; timeoutMs: number };
+  limits: typeof CALL_LIMITS;
   /** The budget that calls count against, apart from that of names and answers. */
   purse?: "observe" | undefined;
 }

@@ -5,6 +5,7 @@ import { z } from "zod";
 import { SessionMemoryError } from "../base/errors.ts";
 import { isRecord, type JsonRecord, parseJson, recordOf, SUM_MAX } from "../base/json.ts";
 import { editDistance, MACHINE_NAME, truncate } from "../base/text.ts";
+import { CALL_LIMITS } from "./limits.ts";
 
 /** The most characters of the file that an error message repeats. */
 const FOUND_MAX_CHARS = 200;
@@ -31,8 +32,8 @@ const LLM = z.strictObject({
   baseUrl: z.url().optional(),
   apiKeyEnv: keyEnv,
   model: word,
-  dailyBudgetUsd: usd.default(1),
-  timeoutMs: positive.default(30_000),
+  dailyBudgetUsd: usd.default(CALL_LIMITS.dailyBudgetUsd),
+  timeoutMs: positive.default(CALL_LIMITS.timeoutMs),
   /** USD per million tokens. */
   prices: z.record(z.string(), z.strictObject({ input: usd, output: usd })).default({}),
 });
@@ -200,7 +201,7 @@ function withCommand(settings: Settings): Settings {
   const prices = { [model]: { input: 0, output: 0 } };
   return {
     ...settings,
-    llm: { ...llm, model, apiKeyEnv: "", dailyBudgetUsd: LLM.shape.dailyBudgetUsd.parse(undefined), prices },
+    llm: { ...llm, model, apiKeyEnv: "", dailyBudgetUsd: CALL_LIMITS.dailyBudgetUsd, prices },
   };
 }
 

@@ -11,11 +11,11 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { hasContent } from "../base/files.ts";
 import { numberOf, SUM_MAX } from "../base/json.ts";
 import type { LlmConfig, Settings } from "../config/config.ts";
+import { CALL_LIMITS } from "../config/limits.ts";
 import { estimateTokens } from "../language/tokens.ts";
 import { withState } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
 
-const DEFAULT_BUDGET_USD = 1;
 /** The cap that a program's calls count against: a number a day, whatever they cost. */
 const PROGRAM = "command";
 
@@ -114,7 +114,7 @@ export function openSpendLedger(home: string, { llm }: Pick<Settings, "llm">, pu
       withSpend(home, (store) =>
         store.transaction(() => {
           const spent = readDay(store, day, counted);
-          const cap = llm?.dailyBudgetUsd ?? DEFAULT_BUDGET_USD;
+          const cap = (llm ?? CALL_LIMITS).dailyBudgetUsd;
           if (calls !== undefined) refuseOverCalls(call, calls, spent.calls);
           else refuseOverCap(call, { estimate, cap, spent: spent.usd, purse: purse ?? "llm" });
           const row = [id, at, day, feature, model, tokens.input, tokens.output, estimate.usd, counted];

@@ -7,6 +7,7 @@ import { logEvent } from "../base/output.ts";
 import { takeStart } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import { defaultSettings, type Paths, resolvePaths } from "../config/config.ts";
+import { CALL_LIMITS } from "../config/limits.ts";
 import type { Row, Said, Speaker } from "../hosts/session.ts";
 import type { SendChat } from "../model/answers.ts";
 import type { SpendLedger } from "../model/spend.ts";
@@ -266,8 +267,8 @@ async function slugSender({ provider, apiKey, baseUrl, model, timeoutMs, spend }
     baseUrl: baseUrl ?? usual.baseUrl,
     model: model ?? usual.model,
     apiKeyEnv: "apiKey",
+    ...CALL_LIMITS,
     timeoutMs: timeoutMs ?? TIMEOUT_MS,
-    dailyBudgetUsd: 1,
     prices: {},
   };
   const ledger = spend ?? openSpendLedger(resolvePaths(process.env).home, defaultSettings());
