@@ -128,7 +128,7 @@ function beyondName(words: string, name: string): string {
   const [said, called] = [plainWords(words), plainWords(name)];
   if (called.startsWith(said)) return "";
   const isBeginning = said.startsWith(called) && /^[^\p{L}\p{N}]/u.test(said.slice(called.length));
-  return isBeginning ? `…${words.slice(called.length)}` : words;
+  return isBeginning ? `… ${words.slice(called.length).replace(/^[\s.!?…,;:]+/, "")}` : words;
 }
 
 function whatWasDone({ edited, read, ran }: Activity): string {
