@@ -358,7 +358,7 @@ function removedLines(
     ...dashed(removed.notes),
     ...titledList(`reports: ${removed.reports.length}`, removed.reports),
     ...when(from.length > 0, `excluded from now on: ${from.join(", ")} (exclude in config.json)`),
-    ...when(forks.length > 0, `forks, of which their own rows are left: ${forks.join(", ")}`),
+    ...when(forks.length > 0, `forks and copies of it, left with the rows of their own: ${forks.join(", ")}`),
     ...titledList("not removed because they are not as we wrote them; delete them with rm:", keptFiles),
     ...titledList(`files that cannot be read here, ${dryRun ? "would be deleted" : "deleted"}:`, setAside),
   ];

@@ -100,7 +100,7 @@ async function main(run: Run<typeof FLAGS>): Promise<void> {
       ? named(words.map((reference) => resolveSession(reference, asking)))
       : listSessions(paths, { cwd });
   const thorough = values.all || words.length > 0;
-  const progress = startProgress("sessions");
+  const progress = startProgress("sessions named");
   const options = { paths, settings, force: values.force, thorough, progress: progress.update };
   if (values.dryRun) {
     const { plan, lines } = await makePlan(run, sessions, options);

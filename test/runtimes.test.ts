@@ -195,7 +195,7 @@ function stable({ stdout, stderr, exitCode }: Finished, home: TemporaryHome): Fi
       )
       .replace(/\d+\.\d s$/gm, "<time> s")
       // of a fork and its origin the rows are those of the one that was indexed first
-      .replace(/^Questions of your own history:[\s\S]*/m, "<questions>")
+      .replace(/^Questions from your own history:[\s\S]*/m, "<questions>")
       .replace(/\b\d+[smhd] ago\b/g, "<age>") // one runtime's run may end another day after a session
       .replace(/(?<=127\.0\.0\.1:)\d+(?:\/memory_\w+)?/g, "<port>")
       .replace(/(?<="(?:tookMs|avg\w+|storageUsedMB|size|age\w*)": )[\d.]+/g, "<measured>")

@@ -106,7 +106,7 @@ test("setup --yes runs the hosts' commands, indexes and names, and answers a que
   const counts = [...stdout.matchAll(/, (\d+) sessions? since/g)].map(([, count]) => Number(count));
   expect(counts.reduce((sum, count) => sum + count)).toBe(sessions.length);
   expect(stdout).toContain(`\n${sessions.length} sessions can be searched now\n`);
-  const [, answer] = stdout.split(/^Questions of your own history:$/m);
+  const [, answer] = stdout.split(/^Questions from your own history:$/m);
   expect(answer).toMatch(
     /^(?:\n {2}sh \S+\/session-memory search '.+\?'){1,3}\n\nThe first one's answer:\n1\. \S+:\d+-\d+ · [\s\S]+\n {3}L\d+ [\s\S]+\n\nInstalled from \S+ in Claude Code\nTo undo: \S+/,
   );

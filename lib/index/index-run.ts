@@ -97,7 +97,7 @@ async function readChanged(options: RunOptions, sessions: readonly Session[]): P
   // Sessions that config.json excludes now may be in the index from before.
   if (sessions.length + exclude.sessions.length + exclude.projects.length === 0) return emptyReport();
   const { indexInTurn } = await import("./indexing.ts");
-  const { update: onProgress, end } = progress("sessions");
+  const { update: onProgress, end } = progress("sessions indexed");
   try {
     return await indexInTurn({ ...options, paths: config.paths, settings, sessions, onProgress });
   } finally {

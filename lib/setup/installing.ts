@@ -166,7 +166,7 @@ async function answerOwnQuestion(setup: Setup): Promise<void> {
   const [first] = report.questions;
   if (first === undefined || setup.values.json) return;
   const commands = report.questions.map((question) => `session-memory search ${quoted(question)}`);
-  say(...formatList("Questions of your own history:", commands), "", "The first one's answer:");
+  say(...formatList("Questions from your own history:", commands), "", "The first one's answer:");
   await startOwn(setup, ["search", "--limit", "1", "--max-chars", ANSWER_CHARS, "--quiet", first], "inherit");
 }
 
