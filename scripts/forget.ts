@@ -44,7 +44,7 @@ import {
 } from "../lib/forget/forget.ts";
 import type { Forget } from "../lib/forget/stores.ts";
 import { namedTargets, type Target, targetsWhere } from "../lib/forget/targets.ts";
-import { refreshIndex } from "../lib/history/session-search.ts";
+import { refreshIndex } from "../lib/history/fresh-index.ts";
 import { olderInstalls } from "../lib/index/former-index.ts";
 import { forgetNotes } from "../lib/naming/note.ts";
 import { forgetLedgers, ledgerFile } from "../lib/observe/ledger.ts";

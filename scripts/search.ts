@@ -27,24 +27,16 @@ import {
   toggle,
   usageError,
 } from "../lib/cli.ts";
-import {
-  type SearchAnswer,
-  type SearchMode,
-  searchAsText,
-  sessionTopics,
-} from "../lib/history/session-search.ts";
+import type { SearchMode } from "../lib/history/request.ts";
+import { type SearchAnswer, searchAsText } from "../lib/history/session-search.ts";
 import { describeBehind } from "../lib/index/freshness.ts";
 import { LIMIT_MAX } from "../lib/search/print.ts";
 import type { SearchFilters } from "../lib/search/search-filters.ts";
 import { AGENTS } from "../lib/sessions/hosts.ts";
 
-export {
-  type SearchAnswer,
-  type SearchRequest,
-  type SearchResources,
-  searchAsText,
-  sessionSearch,
-} from "../lib/history/session-search.ts";
+export type { SearchResources } from "../lib/history/fresh-index.ts";
+export type { SearchRequest } from "../lib/history/request.ts";
+export { type SearchAnswer, searchAsText, sessionSearch } from "../lib/history/session-search.ts";
 
 const USAGE = `\
 Usage: session-memory search <phrasing> [<phrasing>…] [options]
@@ -102,7 +94,8 @@ async function main(run: Run<typeof FLAGS>): Promise<void> {
   const { topics: isListing, topic: topics, decision, action, ...asked } = values;
   const options = { config: run, index: !values.noIndex, remark: note };
   if (isListing) {
-    const { topics, lines } = await sessionTopics({ ...options, ...asked });
+    const { sessionTopics } = await import("../lib/history/topics.ts");
+    const { topics, lines } = await sessionTopics(options, asked);
     show({ topics }, lines);
     return;
   }

@@ -98,11 +98,10 @@ function readFile({ path, name, from, to }: LinePlace): string {
 function blameText(
   lines: readonly string[],
   { path, name, from, to }: LinePlace,
-  searched: BlameScope,
+  { store, scope, rules }: BlameScope,
 ): Blamed {
-  const { store, scope, rules } = searched;
   const { names, touched } = findTouches(store, path, { ...scope, subagents: true });
-  const changes = toChanges(touched, searched);
+  const changes = toChanges(touched, store);
   const keys = lines.map((line) => lineKey(rules.clean(line)));
   const asked = keys.slice(from - 1, to);
   const traces = replay(changes, new Set(asked), { names, rules });
@@ -171,7 +170,7 @@ function joinVerdicts(judged: readonly JudgedLine[]): Verdict[] {
 }
 
 /** Returns what sessions did to the file by which a line may have come into it, in the order of time. */
-function toChanges(touched: readonly Touched[], { store, scope }: BlameScope): Change[] {
+function toChanges(touched: readonly Touched[], store: Store): Change[] {
   const rewound = new Map<number, LineSpan[]>();
   const isRewound = ({ session: { number }, deed: { line } }: Touched) => {
     const spans = rewound.get(number) ?? rewoundLines(store, number);
@@ -179,7 +178,7 @@ function toChanges(touched: readonly Touched[], { store, scope }: BlameScope): C
     return spans.some(([from, to]) => line >= from && line <= to);
   };
   return touched
-    .filter((touch) => hasHappened(touch) && !scope.isHidden?.(touch.session))
+    .filter(hasHappened)
     .map((touch): Change => ({ ...touch, isRewound: isRewound(touch) }))
     .sort(byTime);
 }

@@ -147,7 +147,7 @@ export function spokenHits(spoken: readonly (SessionMessage & { name?: string })
 export function withSessions<T extends { session: number; at: string }>(
   store: Store,
   found: readonly T[],
-  { among, subagents = false, after = "", before = "~" }: Partial<FindScope>,
+  { among, subagents = false, after = "", before = "~", isHidden = () => false }: Partial<FindScope>,
 ): [T, IndexedSession][] {
   const numbers = JSON.stringify([...new Set(found.map(({ session }) => session))]);
   const isWanted = ({ id, parentId }: IndexedSession) =>
@@ -159,7 +159,7 @@ export function withSessions<T extends { session: number; at: string }>(
         numbers,
       )
       .map(toIndexedSession)
-      .filter(isWanted)
+      .filter((session) => isWanted(session) && !isHidden(session))
       .map((session) => [session.number, session]),
   );
   return found.flatMap((one): [T, IndexedSession][] => {

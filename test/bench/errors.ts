@@ -6,7 +6,7 @@ import { plainText } from "../../lib/base/output.ts";
 import { shortId } from "../../lib/base/text.ts";
 import { resolvePaths } from "../../lib/config/config.ts";
 import { errorHistory } from "../../lib/history/errors.ts";
-import { printDone } from "../../lib/history/histories.ts";
+import { printDone } from "../../lib/history/print-done.ts";
 import { indexSessions } from "../../lib/index/indexing.ts";
 import { listSessions } from "../../lib/sessions/sessions.ts";
 import { openStore } from "../../lib/store/store.ts";

@@ -3,7 +3,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { resolvePaths } from "../../../lib/config/config.ts";
-import type { HitJson } from "../../../lib/history/session-search.ts";
+import type { HitJson } from "../../../lib/history/request.ts";
 import type { Session } from "../../../lib/hosts/session.ts";
 import { listSessions, sessionAt } from "../../../lib/sessions/sessions.ts";
 
