@@ -33,9 +33,9 @@ import {
   describeSession,
   hasConversation,
   identifySession,
-  listSessions,
   newestCopies,
   sessionAt,
+  sessionsByLastRow,
   visibleAmong,
 } from "./sessions.ts";
 import { lastTime } from "./titles.ts";
@@ -106,7 +106,7 @@ export function resolvePlace(reference: string, context: ResolveContext): Place 
 /** Returns the session with the newest last row, other than the current one: of this project, else of all. */
 function last({ paths, cwd, current, remark }: ResolveContext): Session {
   const newest = (project?: string) =>
-    listSessions(paths, { cwd, project, dated: true }).find(
+    sessionsByLastRow(paths, { cwd, project }).find(
       (session) => session.id !== current && hasConversation(session),
     );
   const own = newest(cwd);
