@@ -381,6 +381,13 @@ test("setup installs into Codex, says that its hooks need a yes, and takes it ou
   ]);
 });
 
+test("setup says that opencode shows nothing at first, where it wrote a plugin there", async () => {
+  host("opencode");
+  const word = "\nopencode installs packages of its own when it first starts with a plugin";
+  expect((await setup()).stdout).not.toContain(word);
+  expect((await setup("--yes")).stdout).toContain(word);
+});
+
 test("setup --remove removes what npm start installed, and the link to it, but no other program of that name", async () => {
   const data = join(home.home, ".local", "share", "session-memory");
   const link = join(home.home, ".local", "bin", "session-memory");

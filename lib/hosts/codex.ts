@@ -81,7 +81,8 @@ export const host: HostFile = {
   restorer,
   hooks: { installedIn: "config.toml", remedy: "trust the hooks of session-memory with /hooks" },
 
-  toDo: "Codex runs no hook before you trust it: start codex once, and choose to trust those of session-memory",
+  afterwards:
+    "Codex runs no hook before you trust it: start codex once, and choose to trust those of session-memory",
 
   wired(home) {
     const config = readText(join(home, "config.toml"));

@@ -95,8 +95,8 @@ export interface HostFile extends Format {
   plugin?: string;
   /** Its own commands that install us, or bring us up to date, and that undo it. */
   wired?: (home: string) => { install: string[][]; remove: string[][] };
-  /** The rest, for a person to do in it once its commands have installed us. */
-  toDo?: string;
+  /** A sentence for its user, once it has us: what to do in it, or to wait for. */
+  afterwards?: string;
   /** The file below `home` that can name a command whose line it shows. */
   statusLine?: string;
   /** Returns what stays of us where it is taken out of a host. */

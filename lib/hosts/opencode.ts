@@ -71,6 +71,8 @@ export const host: HostFile = {
   resume: "opencode --session <id>",
   skills: "($XDG_CONFIG_HOME|~/.config)/opencode/skills",
   plugin: "($XDG_CONFIG_HOME|~/.config)/opencode/plugin/session-memory.js",
+  afterwards:
+    "opencode installs packages of its own when it first starts with a plugin, and shows nothing for up to a minute",
   leftIn(_, { expand }) {
     const packages = join(expand("($XDG_CONFIG_HOME|~/.config)/opencode"), "node_modules");
     return statPath(packages) ? [`${packages}: what opencode installed for plugins, ours and others`] : [];

@@ -41,13 +41,14 @@ export async function install(setup: Setup, describe: () => void): Promise<void>
   say(...announce(setup, steps));
   const chosen = await chooseHosts(setup, steps);
   for (const { host, run } of steps) if (chosen.includes(host)) await run();
-  const done = (name: string) => report.commands.some(({ host, ok }) => host === name && ok);
-  say(...found.flatMap(({ name, toDo }) => (toDo !== undefined && done(name) ? toDo : [])));
+  const failed = report.commands.filter(({ ok }) => ok === false).map(({ host }) => host);
+  const wired = chosen.filter((host) => !failed.includes(host));
+  say(...found.flatMap(({ name, afterwards }) => (wired.includes(name) ? (afterwards ?? []) : [])));
   await indexAndName(setup);
   say("", `${searchable(setup)} searched now`);
   await answerOwnQuestion(setup);
   await offerModel(setup);
-  say(...outcome(setup, chosen));
+  say(...outcome(setup, wired));
   if (steps.length > 0 && chosen.length === 0)
     note("installed into no agent: session-memory setup --yes does what is listed above");
 }
@@ -188,9 +189,7 @@ async function offerModel({ found, settings, paths, say, confirm }: Setup): Prom
   if (await confirm(`Use ${name} for this?`)) await setHostAsModel(paths.config, true);
 }
 
-function outcome({ env, report }: Setup, chosen: readonly string[]): string[] {
-  const failed = new Set(report.commands.filter(({ ok }) => ok === false).map(({ host }) => host));
-  const wired = chosen.filter((host) => !failed.has(host));
+function outcome({ env }: Setup, wired: readonly string[]): string[] {
   const installed = installedProgram(env);
   const result = [
     ...(wired.length > 0 ? [`Installed from ${ROOT} in ${wired.join(", ")}`] : []),
