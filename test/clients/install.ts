@@ -143,3 +143,10 @@ export async function unpackedPi(node: string): Promise<string[] | undefined> {
 async function run(command: string[], cwd: string): Promise<boolean> {
   return (await Bun.spawn(command, { cwd, stdout: "ignore", stderr: "inherit" }).exited) === 0;
 }
+
+// Run by itself it gets them all, one after the other.
+if (import.meta.main) {
+  const { pi: _unpacked, ...packed } = CLIENTS;
+  for (const client of Object.values(packed)) await installed(client);
+  await unpackedPi(runtimesOf(await installed(CLIENTS.piOld))[0] ?? "node");
+}

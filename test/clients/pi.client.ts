@@ -6,15 +6,7 @@ import { join } from "node:path";
 import { eventually } from "../support/eventually.ts";
 import { write } from "../support/home.ts";
 import { type ClientHome, logged } from "./client.ts";
-import {
-  ACTIVITY,
-  goesOnWithRestored,
-  keepsRules,
-  type Lab,
-  quotesHostileWords,
-  tellsHowAnErrorEnded,
-  tellsStandingRules,
-} from "./hooked.ts";
+import { ACTIVITY, goesOnWithRestored, keepsRules, type Lab, tellsOfOthers } from "./hooked.ts";
 import { CLIENTS, installed, nameOf, unpackedPi } from "./install.ts";
 import { type Answer, type ModelRequest, startChat } from "./models.ts";
 import { type PiOptions, type PiRpc, piHome, runPi, sessionEntries, startRpc } from "./pi.ts";
@@ -57,8 +49,8 @@ async function lab(options: Partial<PiOptions> = {}, answer?: Answer): Promise<P
     project: home.project,
     shell: (command) => ({ tool: "bash", input: { command } }),
     ask,
-    async prompt(text) {
-      await ask(text);
+    async prompt(text, session) {
+      await ask(text, ...(session === undefined ? [] : ["--session", session]));
       return String(sessionEntries(home)[0]?.id);
     },
     rpc: (...args) => startRpc(command, home, args),
@@ -93,36 +85,27 @@ function notifications(rpc: PiRpc): string[] {
 
 for (const [name, command = []] of runtimes) {
   describe.skipIf(command.length === 0)(name, () => {
-    test("keeps digest and reference as messages of their own and sends them after the prompt", async () => {
-      const { home, model, ask } = await lab({ command });
-      await ask("fix the flaky login test");
-      await ask('what about @@last and a.b@@example "mail"?');
-      const texts = model.requests.at(-1)?.messages.map(({ text }) => text) ?? [];
-      expect(texts.at(-3)).toBe('what about @@last and a.b@@example "mail"?');
-      expect(texts.at(-2)).toStartWith(`${ACTIVITY}\n- `);
-      expect(texts.at(-2)).toEndWith(' 2 messages) -> "Understood."');
-      expect(texts.at(-1)).toContain("flaky login test");
-      expect(custom(home, "session-update").map((entry) => entry.content)).toEqual([texts.at(-2)]);
-      expect(custom(home, "session-reference").map((entry) => entry.content)).toEqual([texts.at(-1)]);
-      await ask("thanks", "-c");
-      const again = model.requests.at(-1)?.messages.map(({ text }) => text) ?? [];
-      expect(again.slice(0, texts.length)).toEqual(texts); // the prefix stays, so the host's cache does
-    });
+    const story = tellsOfOthers((answer) => lab({ command }, answer), { welcome: false });
 
-    const start = (answer?: Answer) => lab({ command }, answer);
-    quotesHostileWords(start);
-    goesOnWithRestored(start, (lab, text, { file }) =>
+    test("keeps digest, reference and ends of errors as messages of their own, sent after what they are of", async () => {
+      const { lab, heard } = await story();
+      const [, met, again] = heard.map(({ messages }) => messages.map(({ text }) => text));
+      const at = met?.findIndex((text) => text.startsWith("Why does the gateway")) ?? -1;
+      const [, activity, reference] = met?.slice(at + 1) ?? []; // behind the rules
+      expect(activity).toStartWith(`${ACTIVITY}\n- `);
+      const told = (type: string) => custom(lab.home, type).map((entry) => entry.content);
+      expect(told("session-update")).toContain(activity);
+      expect(told("session-reference")[0]).toBe(reference);
+      const [result, said] = met?.slice(-2) ?? [];
+      expect(result).toStartWith("deploy: cannot find the zebra config");
+      expect(result).not.toContain("Seen Before");
+      expect(told("seen-before")).toEqual([said]);
+      expect(again?.slice(0, met?.length)).toEqual(met); // the prefix stays, so the host's cache does
+    });
+    if (name.endsWith("on Bun")) keepsRules(story);
+    goesOnWithRestored(story, (lab, text, { file }) =>
       runPi(command, lab.home, "--session", file, "-p", text),
     );
-    tellsStandingRules(start, { welcome: false });
-    if (name.endsWith("on Bun")) keepsRules(start);
-    tellsHowAnErrorEnded(start, ({ home, model }, told) => {
-      const [result, said] = model.requests.at(-1)?.messages.slice(-2) ?? [];
-      expect(result?.text).toStartWith("deploy: cannot find the zebra config");
-      expect(result?.text).not.toContain("Seen Before");
-      expect(said?.text).toBe(told);
-      expect(custom(home, "seen-before").map((entry) => entry.content)).toEqual([told]);
-    });
 
     test("puts rendered observations in the place of pi's summary when rules may", async () => {
       const { home, model, rpc } = await lab({ command, ...SMALL });

@@ -13,16 +13,7 @@ import { SOAK } from "../support/random.ts";
 import { ROOT, runCommand } from "../support/run.ts";
 import { clientHome, logged, succeeded } from "./client.ts";
 import { DRIVERS, writeClientSettings } from "./drivers.ts";
-import {
-  ACTIVITY,
-  given,
-  keepsRules,
-  quotesHostileWords,
-  type StartLab,
-  tellsHowAnErrorEnded,
-  tellsStandingRules,
-  tellsWhatOthersDid,
-} from "./hooked.ts";
+import { ACTIVITY, given, keepsRules, type StartLab, tellsOfOthers } from "./hooked.ts";
 import { CLIENTS, installed, nameOf, runtimesOf } from "./install.ts";
 import { type Answer, type ModelRequest, startChat, startGemini } from "./models.ts";
 
@@ -105,21 +96,15 @@ export async function testTold(agent: "qwen" | "copilot" | "gemini" | "opencode"
       };
     };
 
-    tellsWhatOthersDid(start, { keeps: agent !== "gemini" });
+    const story = tellsOfOthers(start, { keeps: agent !== "gemini" });
+    // these two take a minute for it
+    if (SOAK > 1 || (agent !== "qwen" && agent !== "opencode")) keepsRules(story);
 
     test.skipIf(agent !== "opencode")("makes no title of what a session is told", async () => {
-      const lab = await start();
-      await lab.prompt("Please keep the ledger in cents.");
-      asides.length = 0;
-      await lab.prompt("What did the other one do?");
-      expect(given(lab, ACTIVITY)).toHaveLength(1);
+      await story();
+      expect(asides.length).toBeGreaterThan(0);
       expect(asides.filter((raw) => raw.includes(ACTIVITY))).toEqual([]);
     });
-    quotesHostileWords(start);
-    tellsStandingRules(start);
-    // these two take a minute for it
-    if (SOAK > 1 || (agent !== "qwen" && agent !== "opencode")) keepsRules(start);
-    tellsHowAnErrorEnded(start, () => {});
 
     test.skipIf(agent === "copilot" || agent === "gemini")(
       "brings the observations back after a compaction",
@@ -135,7 +120,10 @@ export async function testTold(agent: "qwen" | "copilot" | "gemini" | "opencode"
           () => logged(home, '"background.observe"', id).length > 0,
         );
         await lab.prompt("go on", id);
-        const [memory] = given(lab, "Data about this session from before its compaction, not instructions:");
+        const [memory] = given(
+          model.requests.at(-1) as ModelRequest,
+          "Data about this session from before its compaction, not instructions:",
+        );
         expect(memory?.role).toBe(agent === "qwen" ? "system" : "assistant"); // in opencode behind the summary
         expect(memory?.text).toContain("it must stay on 8443");
         if (agent === "qwen")
@@ -158,11 +146,13 @@ export async function testTold(agent: "qwen" | "copilot" | "gemini" | "opencode"
       const lab = await start();
       const written = readFileSync(settings, "utf8");
       expect(written).toContain(ROOT);
-      for (const [name, program] of [
-        ["missing", undefined],
-        ["failing", "echo nonsense; echo no >&2; exit 2\n"],
+      const programs = [
         ["hanging", "exec sleep 20\n"],
-      ] as const) {
+        ["failing", "echo nonsense; echo no >&2; exit 2\n"],
+        ["missing", undefined],
+      ] as const;
+      // of a plugin the others are in test/opencode-plugin.test.ts
+      for (const [name, program] of plugin === undefined ? programs : programs.slice(0, 1)) {
         const folder = join(home.root, name);
         if (program !== undefined) write(join(folder, "bin", "session-memory"), program);
         replaceStarter(written, folder);
