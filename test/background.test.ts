@@ -1,35 +1,19 @@
 /** What follows a transcript after a turn: index, observations and name. */
 
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { mkdirSync, readFileSync, utimesSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { reads } from "../lib/hosts/lines.ts";
 import { metaFile } from "../lib/sessions/meta.ts";
-import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { serverPerFile } from "./support/fake-openai.ts";
-import { homePerTest, writeClaude } from "./support/home.ts";
-import { type Row, uuidFrom } from "./support/rows.ts";
+import { homePerTest } from "./support/home.ts";
+import { uuidFrom } from "./support/rows.ts";
 import { runScript } from "./support/run.ts";
+import { lay } from "./support/world.ts";
 
 const home = homePerTest();
 
 const ID = "5d1f0c52-7a84-4e7b-9a51-0a6de7f3c101";
 setDefaultTimeout(30_000);
-
-/** A turn of fifteen calls with long outputs. */
-function turn(number: number): Row[] {
-  const context = { sessionId: ID, cwd: home.project };
-  const rows = [claudeUser({ ...context, text: `fix login test ${number} in src/auth.ts` })];
-  for (let call = 0; call < 15; call++) {
-    const id = `call-${number}-${call}`;
-    const content = `line of output ${number} `.repeat(180);
-    rows.push(
-      ...claudeAssistant({ ...context, tools: [{ name: "Bash", input: { command: "npm test" }, id }] }),
-    );
-    rows.push(claudeToolResult({ ...context, toolUseId: id, content }));
-  }
-  rows.push(...claudeAssistant({ ...context, text: `Login test ${number} passes now.` }));
-  return rows;
-}
 
 /** Runs the background and returns how much of transcripts was read by the job that logged an event. */
 async function run(args: string[], event: string): Promise<number> {
@@ -44,7 +28,7 @@ async function run(args: string[], event: string): Promise<number> {
 }
 
 test("a failure is logged with the host that asked for the work", async () => {
-  const file = writeClaude(home, { id: ID, rows: turn(1) });
+  const file = lay(home, `@claude ${ID} 60s ago\nUser: fix the login test\nAssistant: It passes now.`);
   mkdirSync(home.paths.database, { recursive: true });
   const args = ["--session", ID, "--file", file, "--source", "pi", "--cwd", home.project];
   await runScript("hooks/background.ts", args, { env: home.env, cwd: home.project });
@@ -55,14 +39,11 @@ test("a failure is logged with the host that asked for the work", async () => {
 
 test("when a session begins, those that were there before are indexed and named, the newest first, once", async () => {
   const ids = ["1", "2", "3", "4", "5"].map((digit) => `${digit}d1f0c52-7a84-4e7b-9a51-0a6de7f3c101`);
-  for (const [index, id] of ids.entries()) {
-    const context = { sessionId: id, cwd: home.project };
-    const text = `fix the flaky checkout test number ${index}, it fails on Mondays`;
-    writeClaude(home, {
-      id,
-      rows: [claudeUser({ ...context, text }), ...claudeAssistant({ ...context, text: "Fixed." })],
-    });
-  }
+  for (const [index, id] of ids.entries())
+    lay(
+      home,
+      `@claude ${id} 60s ago\nUser: fix the flaky checkout test number ${index}, it fails on Mondays\nAssistant: Fixed.`,
+    );
   const begin = () => run(["--begin"], "background.old-sessions");
   await begin();
   for (const [index, id] of ids.entries()) {
@@ -79,15 +60,10 @@ const OBSERVER = "You keep the memory of a coding session.";
 
 /** A session of one exchange, far too short for a step, last written to so many minutes ago. */
 function short(id: string, minutes: number): string {
-  const context = { sessionId: id, cwd: home.project };
-  const rows = [
-    claudeUser({ ...context, text: "can't the tests be tables?" }),
-    ...claudeAssistant({ ...context, text: "They can." }),
-  ];
-  const file = writeClaude(home, { id, rows });
-  const at = Date.now() / 1000 - minutes * 60;
-  utimesSync(file, at, at);
-  return file;
+  return lay(
+    home,
+    `@claude ${id} ${minutes * 60}s ago\nUser: can't the tests be tables?\nAssistant: They can.`,
+  );
 }
 
 function answerEach(): void {

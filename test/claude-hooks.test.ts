@@ -3,11 +3,10 @@ import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { ledgerFile } from "../lib/observe/ledger.ts";
 import { setObserving } from "../lib/observe/set-observing.ts";
-import { type ClaudeContext, claudeAssistant, claudeUser } from "./support/claude.ts";
 import { eventually } from "./support/eventually.ts";
-import { homePerTest, type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
-import { secondsAgo } from "./support/rows.ts";
+import { homePerTest, type TemporaryHome, temporaryHome, write } from "./support/home.ts";
 import { HOOKS, ROOT, startScript } from "./support/run.ts";
+import { lay } from "./support/world.ts";
 
 const home = homePerTest();
 
@@ -20,12 +19,8 @@ function started(home: TemporaryHome, name: string, input: object) {
 const ID = "5d1f0c52-7a84-4e7b-9a51-0a6de7f3c101";
 
 function conversation(home: TemporaryHome, id: string, texts: string[]): string {
-  const context: ClaudeContext = { sessionId: id, cwd: home.project };
-  const rows = texts.flatMap((text) => [
-    claudeUser({ ...context, text, at: secondsAgo(60) }),
-    claudeAssistant({ ...context, text: `Done: ${text}`, at: secondsAgo(59) }),
-  ]);
-  return writeClaude(home, { id, rows });
+  const said = texts.map((text) => `User: ${text}\nAssistant: Done: ${text}\n`);
+  return lay(home, `@claude ${id} 300s ago\n${said.join("")}`);
 }
 
 function input(home: TemporaryHome, file: string, more: object) {
@@ -173,8 +168,8 @@ describe("Stop and SessionEnd", () => {
 
   test("take the clearing of a session in which nothing was said for no failure", async () => {
     using home = temporaryHome();
-    const command = "<command-name>/clear</command-name>\n<command-args></command-args>";
-    const file = writeClaude(home, { id: ID, rows: [claudeUser({ text: command, sessionId: ID })] });
+    const command = "<command-name>/clear</command-name>\n  <command-args></command-args>";
+    const file = lay(home, `@claude ${ID} 60s ago\nUser: ${command}`);
     await home.hook("session-end", input(home, file, { reason: "clear" }));
     const events = (await finished(home)).trim().split("\n");
     expect(events.map((line) => JSON.parse(line)).filter(({ ok }) => !ok)).toEqual([]);

@@ -4,10 +4,10 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { findHost, HOSTS } from "../lib/hosts/hosts.ts";
-import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
-import { homePerTest, write, writeClaude } from "./support/home.ts";
-import { type Row, uuidFrom } from "./support/rows.ts";
+import { homePerTest, write } from "./support/home.ts";
+import { uuidFrom } from "./support/rows.ts";
 import { ROOT, runCommand } from "./support/run.ts";
+import { lay } from "./support/world.ts";
 
 setDefaultTimeout(30_000);
 
@@ -134,25 +134,21 @@ test("a hook of a folder that we are no longer in is replaced", async () => {
 describe("a host with our hooks", () => {
   const other = uuidFrom("other");
   const reference = `@@${other.slice(0, 8)}`;
-  /** Lays an earlier session of the project. */
-  const talk = (...rows: Row[][]) => writeClaude(home, { id: other, rows: rows.flat() });
-  const place = () => ({ cwd: home.project, at: new Date().toISOString() });
-
   test.each(Object.entries(EVENTS))(
     "is told, as %s, what others did, once, what its prompt mentions, and how an error ended",
     async (agent, { prompt, failure, failed, passed }) => {
       await setUp(agent);
-      const call = (id: string, command: string, content: string, isError = false) => [
-        ...claudeAssistant({ ...place(), tools: [{ id, name: "Bash", input: { command } }] }),
-        claudeToolResult({ ...place(), toolUseId: id, content, isError }),
-      ];
       const error = "deploy: cannot find the zebra config";
-      talk(
-        [claudeUser({ ...place(), text: "why does the zebra fail?" })],
-        call("t1", "sh deploy.sh", error, true),
-        call("t2", "touch zebra.conf", ""),
-        call("t3", "sh deploy.sh", "deployed"),
-        claudeAssistant({ ...place(), text: "It is the limit." }),
+      lay(
+        home,
+        `@claude ${other} 20s ago
+User: why does the zebra fail?
+[Bash sh deploy.sh] failed
+  ${error}
+[Bash touch zebra.conf]
+[Bash sh deploy.sh]
+  deployed
+Assistant: It is the limit.`,
       );
       const mark = join(home.root, "PWNED");
       const ask = (text: string, fields = {}) => report(agent, prompt, { prompt: text, ...fields });
@@ -178,7 +174,7 @@ describe("a host with our hooks", () => {
 
   test("refers to no session by what Gemini CLI puts of a hook into the prompt", async () => {
     await setUp("gemini");
-    talk([claudeUser({ text: "zebra", cwd: home.project, at: "2026-01-01T00:00:00.000Z" })]);
+    lay(home, `@claude ${other} 2026-01-01 00:00\nUser: zebra`);
     const prompt = `<hook_context>[Standing Rules] see ${reference}</hook_context>\n\nhello`;
     expect(await report("gemini", "BeforeAgent", { prompt })).toBeUndefined();
   });

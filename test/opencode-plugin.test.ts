@@ -2,11 +2,11 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { appendLedgerFile, ledgerFile } from "../lib/observe/ledger.ts";
-import { claudeAssistant, claudeUser } from "./support/claude.ts";
-import { homePerTest, write, writeClaude } from "./support/home.ts";
+import { homePerTest, write } from "./support/home.ts";
 import { layHost } from "./support/hosts.ts";
 import { uuidFrom } from "./support/rows.ts";
 import { ROOT, runCommand } from "./support/run.ts";
+import { lay } from "./support/world.ts";
 
 setDefaultTimeout(30_000);
 
@@ -34,14 +34,10 @@ async function drive(steps: string, { plugin = PLUGIN, env = {} }: { plugin?: st
 }
 
 function otherSession(): void {
-  const at = new Date().toISOString();
-  writeClaude(home, {
-    id: uuidFrom("other"),
-    rows: [
-      claudeUser({ text: "why does the zebra fail?", cwd: home.project, at }),
-      claudeAssistant({ text: "It is the limit.", cwd: home.project, at }),
-    ].flat(),
-  });
+  lay(
+    home,
+    `@claude ${uuidFrom("other")} 1s ago\nUser: why does the zebra fail?\nAssistant: It is the limit.`,
+  );
 }
 
 test("a prompt brings what other sessions did, once, as a part of its own", async () => {
@@ -78,8 +74,7 @@ test("what is told reaches who answers, and not who makes the session's title of
 });
 
 test("where nothing is new the first prompt brings a line on the last session, and @@ its summary", async () => {
-  const at = new Date(Date.now() - 7_200_000).toISOString();
-  writeClaude(home, { id: uuidFrom("other"), rows: [claudeUser({ text: "zebra", cwd: home.project, at })] });
+  lay(home, `@claude ${uuidFrom("other")} 7200s ago\nUser: zebra`);
   const [first, second] = await drive(
     `return [await prompt("hello"), await prompt("see @@${uuidFrom("other").slice(0, 8)}")];`,
   );

@@ -24,6 +24,7 @@ import { FIXTURES, FIXTURES_CWD } from "./fixtures.ts";
 import { PI_SESSION } from "./pi.ts";
 import { jsonl, type Row, uuidFrom } from "./rows.ts";
 import { type Finished, runScript } from "./run.ts";
+import type { Session } from "./world.ts";
 
 export interface TemporaryHome {
   /** Everything lies in here. */
@@ -49,6 +50,8 @@ export interface TemporaryHome {
   ok(name: string, ...args: string[]): Promise<string>;
   /** Runs one that must succeed with `--json` and returns the document. */
   json(name: string, ...args: string[]): Promise<ReturnType<typeof JSON.parse>>;
+  /** What `lay` has laid in it (test/support/world.ts). */
+  sessions: Map<string, Session>;
   /** What to do before it is removed. */
   atEnd: (() => void)[];
   remove(): void;
@@ -119,6 +122,7 @@ export function temporaryHome(variables: Environment = {}): TemporaryHome {
     async json(name, ...args) {
       return JSON.parse(await this.ok(name, ...args, "--json"));
     },
+    sessions: new Map(),
     atEnd: [],
     remove() {
       for (const end of this.atEnd.splice(0)) end();

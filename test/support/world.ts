@@ -7,7 +7,7 @@
  *     @claude 5eed0001 2026-02-03 10:00 in ~/ship            a session; "of <id>": a subagent, in pi a session that goes on, "fork of <id>": its rows first
  *     User: said at 10:00                                    or `User {"origin": null}: …` with fields of its row, or without
  *       a further line
- *     [Bash make] failed                                     a minute later
+ *     [Bash make] failed                                     a minute later, or a second where the session began "90s ago"
  *       its output
  *     10:30 [Edit ~/shop/a.ts]                               -old and +new lines follow
  *     {"type": "custom-title", "customTitle": "a row"}       a row as it stands
@@ -34,7 +34,7 @@ import { layHost, type Part } from "./hosts.ts";
 import { layLivedIn, NOWHERE } from "./lived-in.ts";
 import { piAssistant, piHeader, piLinked, piToolResult, piUser } from "./pi.ts";
 import { plainLine } from "./plain.ts";
-import { type Row, uuidFrom } from "./rows.ts";
+import { type Row, secondsAgo, uuidFrom } from "./rows.ts";
 
 export interface World extends TemporaryHome {
   /** What its clock shows. */
@@ -43,10 +43,9 @@ export interface World extends TemporaryHome {
   server: string;
   /** What answers there, where anything does. */
   model?: FakeOpenAI;
-  sessions: Map<string, Session>;
 }
 
-interface Session {
+export interface Session {
   agent: string;
   id: string;
   cwd: string;
@@ -76,7 +75,7 @@ export function emptyWorld(server = NOWHERE): World {
   const home = temporaryHome();
   home.project = join(home.home, "shop");
   write(join(home.project, ".git", "HEAD"), "ref: refs/heads/main\n");
-  return Object.assign(home, { now: new Date("2026-02-10T12:00:00Z"), server, sessions: new Map() });
+  return Object.assign(home, { now: new Date("2026-02-10T12:00:00Z"), server });
 }
 
 /** Returns the world of a golden transcript. */
@@ -90,11 +89,13 @@ export function splitElements(text: string): string[] {
   return text.split(new RegExp(`^(?=@(?:${KINDS.join("|")})\\b)`, "m"));
 }
 
-/** Lays what a text describes. */
-export function lay(world: World, text: string): void {
+/** Lays what a text describes, in a world or in any home; returns the file of the last session. */
+export function lay(home: TemporaryHome & Partial<World>, text: string): string {
+  const world: World = Object.assign(home, { now: home.now ?? new Date(), server: home.server ?? NOWHERE });
   const whole = repeated(text)
     .replace(/(^|[\s"'[(=])~\//gm, `$1${world.home}/`)
     .replaceAll("SERVER", world.server);
+  let file = "";
   for (const element of splitElements(whole)) {
     const [head = "", ...lines] = element.trimEnd().split("\n");
     const [, kind, rest = ""] = /^@([\w-]+) ?(.*)$/.exec(head) ?? [];
@@ -105,9 +106,10 @@ export function lay(world: World, text: string): void {
     else if (kind === "config") world.configure(JSON.parse([rest, ...lines].join("\n")));
     else if (kind === "file") layFile(rest, lines);
     else if (kind === "host") layHostAs(world, [rest, ...lines].join("\n"));
-    else if (kind !== undefined) laySession(world, kind, rest, lines);
+    else if (kind !== undefined) file = laySession(world, kind, rest, lines);
     else if (element.trim() !== "") throw new SyntaxError(`Cannot lay ${JSON.stringify(head)}`);
   }
+  return file;
 }
 
 /** Writes out what is repeated, from the inside; `##` is the number of the repetition. */
@@ -133,30 +135,34 @@ function layHostAs(world: World, text: string): void {
     layHost(world, agent, each as Part, laid);
 }
 
-const SESSION = /^(\S+)(?: (\d{4}-\d\d-\d\d) (\d\d:\d\d(?::\d\d)?))?(?: in (\S+))?(?: (fork )?of (\S+))?$/;
+const SESSION =
+  /^(\S+)(?: (\d{4}-\d\d-\d\d) (\d\d:\d\d(?::\d\d)?)| (\d+)s ago)?(?: in (\S+))?(?: (fork )?of (\S+))?$/;
 
-function laySession(world: World, agent: string, head: string, lines: readonly string[]): void {
-  const [, name = "", day, time, cwd, isFork, of] = SESSION.exec(head) ?? [];
+function laySession(world: World, agent: string, head: string, lines: readonly string[]): string {
+  const [, name = "", day, time, ago, cwd, isFork, of] = SESSION.exec(head) ?? [];
   const [id, other] = [name, of].map((each) => each && fullId(each));
-  const at = day === undefined ? undefined : `${day}T${time}${time?.length === 5 ? ":00" : ""}.000Z`;
+  const since = ago === undefined ? undefined : secondsAgo(Number(ago));
+  const at = day === undefined ? since : `${day}T${time}${time?.length === 5 ? ":00" : ""}.000Z`;
   const parent = isFork ? world.sessions.get(other ?? "") : undefined;
   const session: Session = world.sessions.get(id ?? "") ?? {
     ...{ agent, id: id ?? "", cwd: cwd ?? world.project, at: at ?? "", steps: [...(parent?.steps ?? [])] },
     ...(of !== undefined && !isFork && { parentId: other }),
   };
-  session.steps.push(...readSteps(lines, at ?? session.steps.at(-1)?.at ?? session.at));
+  const step = since === undefined ? 60_000 : 1000;
+  session.steps.push(...readSteps(lines, at ?? session.steps.at(-1)?.at ?? session.at, step));
   world.sessions.set(session.id, session);
   const file = WRITERS[agent]?.(world, session, parent);
   if (file === undefined) throw new SyntaxError(`Cannot lay a session of ${agent}`);
   session.file = file;
   touch(file, session.steps.at(-1)?.at ?? session.at);
+  return file;
 }
 
 function fullId(name: string): string {
   return /^[0-9a-f]{8}$/.test(name) ? `${name}-0000-4000-8000-000000000000` : name;
 }
 
-function readSteps(lines: readonly string[], from: string): Step[] {
+function readSteps(lines: readonly string[], from: string, stepMs: number): Step[] {
   const steps: Step[] = [];
   let next = Date.parse(from);
   for (const line of lines.filter(Boolean)) {
@@ -170,7 +176,7 @@ function readSteps(lines: readonly string[], from: string): Step[] {
     const [, clock, rest = ""] = /^(?:(\d\d:\d\d(?::\d\d)?) )?(.*)$/.exec(line) ?? [];
     if (clock !== undefined) next = Date.parse(`${from.slice(0, 10)}T${clock.padEnd(8, ":00")}Z`);
     steps.push({ at: new Date(next).toISOString(), ...readStep(rest) });
-    next += 60_000;
+    next += stepMs;
   }
   return steps;
 }
