@@ -32,7 +32,7 @@ import { projectKey } from "../lib/sessions/project.ts";
 import { namedSessions, readRecord, readRecords, sessionKey } from "../lib/sessions/record.ts";
 import { listSessions, visibleSessionAt } from "../lib/sessions/sessions.ts";
 import type { Store } from "../lib/store/store.ts";
-import { log } from "./exits.ts";
+import { log } from "../lib/transcripts/event-log.ts";
 import { logFailure } from "./hook.ts";
 
 /** Hosts write rows late: the last ones of a turn may not be in the file yet. */

@@ -1,8 +1,8 @@
-/** Redacts all that leaves by a hook: texts to inject or to show, questions to a host's own model, events of the log. */
+/** Redacts all that leaves by a hook: texts to inject or to show, questions to a host's own model. */
 
-import { logEvent } from "../lib/base/output.ts";
 import type { Settings } from "../lib/config/config.ts";
 import { type Redactor, redactor } from "../lib/redact/redact.ts";
+import { log } from "../lib/transcripts/event-log.ts";
 import type { Answer, Asked } from "./asked.ts";
 
 export type { Redactor };
@@ -16,10 +16,5 @@ export function exitBy({ redact }: Pick<Settings, "redact">): Redactor {
 export function injection({ session, paths, settings }: Asked, said: string | undefined): Answer {
   const text = exitBy(settings)(said);
   const about = { event: "injected", ok: true, session: session.id, text };
-  return { text, delivered: () => text !== undefined && logEvent(paths.log, about) };
-}
-
-/** Logs an event. */
-export function log(file: string, event: Parameters<typeof logEvent>[1]): void {
-  logEvent(file, redactor([])(event));
+  return { text, delivered: () => text !== undefined && log(paths.log, about) };
 }

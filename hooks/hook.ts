@@ -71,7 +71,7 @@ export async function logFailure(
   error: unknown,
   about: { source?: string | undefined; session?: string | undefined } = {},
 ): Promise<void> {
-  const { log } = await import("./exits.ts");
+  const { log } = await import("../lib/transcripts/event-log.ts");
   log(paths.log, { event: `hook.${hook}`, ok: false, ...about, error: describeError(error) });
 }
 

@@ -8,8 +8,9 @@ import type { ReportedFailure } from "../lib/activity/seen.ts";
 import { type JsonRecord, jsonOf, stringOf } from "../lib/base/json.ts";
 import { loadConfig } from "../lib/config/config.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
+import { log } from "../lib/transcripts/event-log.ts";
 import type { Answer, Asked } from "./asked.ts";
-import { injection, log } from "./exits.ts";
+import { injection } from "./exits.ts";
 import { logFailure, readCommand, readSession, together } from "./hook.ts";
 
 /** Claude Code puts anything longer than 10,000 characters into a file. */

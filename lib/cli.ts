@@ -4,7 +4,7 @@ import { updateCopies } from "./archive/copies.ts";
 import { asCalled, commandLine, type Options, parseStrictly, usageError } from "./base/command.ts";
 import { describeError, findRefusal, SessionMemoryError } from "./base/errors.ts";
 import { isDirectory, statPath, whyUnwritable } from "./base/files.ts";
-import { isTerminal, type Line, logEvent, type Progress, plainText, writeFully } from "./base/output.ts";
+import { isTerminal, type Line, type Progress, plainText, writeFully } from "./base/output.ts";
 import { nearestTo, truncate, unbroken } from "./base/text.ts";
 import {
   type Config,
@@ -344,11 +344,6 @@ function shortenGiven(message: string, args: readonly string[]): string {
 /** Writes to stderr. Not by `console.error`, whose lines Bun colours red whenever FORCE_COLOR is set, even in a file. */
 function say(line: string): void {
   writeFully(`${clean(shortenGiven(line, typed))}\n`, STDERR);
-}
-
-/** Adds an event to the log. */
-export function log(file: string, event: Parameters<typeof logEvent>[1]): void {
-  logEvent(file, clean(event));
 }
 
 /** Prints a warning on stderr, unless `--quiet` is set. */

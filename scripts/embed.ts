@@ -13,7 +13,6 @@ import { describeError } from "../lib/base/errors.ts";
 import { counted, unbroken } from "../lib/base/text.ts";
 import {
   each,
-  log,
   note,
   type Run,
   refuseTogether,
@@ -45,6 +44,7 @@ import {
   visibleAmong,
 } from "../lib/sessions/sessions.ts";
 import { withExistingStore } from "../lib/store/store.ts";
+import { log } from "../lib/transcripts/event-log.ts";
 import { placeOnDisk } from "../lib/transcripts/files.ts";
 import { validateSessionFile } from "../lib/transcripts/head.ts";
 
@@ -178,10 +178,10 @@ async function run(
     if (typeof vectors === "object" && vectors.stopped)
       warn(`${counted(vectors.left, "chunk")} left for later: ${vectors.stopped.message}`);
     const counts = { sessions, chunks, newChunks, tookMs: Math.round(tookMs) };
-    if (sessions > 0) log(paths.log, { event: "embed", ok: true, ...counts });
+    if (sessions > 0) log(paths.log, { event: "embed", ok: true, ...counts }, asked.rules);
     if (options.isComplete) await archive(asked, options.signal);
   } catch (error) {
-    log(paths.log, { event: "embed", ok: false, error: describeError(error) });
+    log(paths.log, { event: "embed", ok: false, error: describeError(error) }, asked.rules);
     throw error;
   }
 }

@@ -1,4 +1,5 @@
 #!/usr/bin/env bun
+
 /**
  * Saves the end of a session as a dated Markdown note, named after its topic.
  *
@@ -15,7 +16,6 @@ import { formatDate, formatLocal, systemTimezone } from "../lib/base/time.ts";
 import {
   filled,
   integer,
-  log,
   type Run,
   refuseTogether,
   runScript,
@@ -42,6 +42,7 @@ import { metaFile, RULES, readMeta } from "../lib/sessions/meta.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { readTitles } from "../lib/sessions/titles.ts";
 import { recordWritten } from "../lib/store/state.ts";
+import { log } from "../lib/transcripts/event-log.ts";
 import { statUnpacked } from "../lib/transcripts/files.ts";
 import { type Rules, readRules, shownText } from "../lib/transcripts/rules.ts";
 
@@ -132,7 +133,7 @@ export async function saveSession(options: SaveOptions): Promise<Saved> {
   const folder = resolve(options.workspaceDir, options.directory ?? "memory");
   try {
     const { path, created } = await placeNote(folder, { ...end, rules }, { ...options, config });
-    log(config.paths.log, { event: "save-session", ok: true, session: sessionId, path, created });
+    log(config.paths.log, { event: "save-session", ok: true, session: sessionId, path, created }, rules);
     return { path, created, messages: end.messages.length };
   } catch (error) {
     if (!(error instanceof Error) || !("code" in error)) throw error;

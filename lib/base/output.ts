@@ -1,12 +1,8 @@
-/**
- * The lines that printers return, and writing whose arrival matters: news counts as delivered only once a reader has it. The
- * event log `log.ndjson` records the work of hooks, injections and failures.
- */
+/** The lines that printers return, and writing whose arrival matters: news counts as delivered only once a reader has it. */
 
-import { appendFileSync, fstatSync, renameSync, statSync, writeSync } from "node:fs";
-import { dirname } from "node:path";
+import { fstatSync, writeSync } from "node:fs";
 import { hasCode } from "./errors.ts";
-import { ensureDirectory, pause } from "./files.ts";
+import { pause } from "./files.ts";
 
 const STDOUT = 1; // POSIX
 const RETRY_MS = 2; // a pipe is emptied within milliseconds
@@ -50,28 +46,6 @@ export interface Progress {
 export type StartProgress = (what: string) => Progress;
 
 export const NO_PROGRESS: StartProgress = () => ({ update() {}, end() {} });
-
-/** Two files of this size at most (the current one and the one before). */
-const LOG_MAX_BYTES = 1024 * 1024;
-
-interface LogEvent {
-  /** The name of the event, dotted: `hook.user-prompt-submit`, `injected`, `embed`. */
-  event: string;
-  ok: boolean;
-  [detail: string]: unknown;
-}
-
-/** Appends one event with its time. Logging must never affect what it reports on, so every failure is dropped. */
-export function logEvent(file: string, event: LogEvent): void {
-  try {
-    ensureDirectory(dirname(file));
-    const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
-    if (size > LOG_MAX_BYTES) renameSync(file, `${file}.1`);
-    appendFileSync(file, `${JSON.stringify({ at: new Date().toISOString(), ...event })}\n`, { mode: 0o600 });
-  } catch {
-    // a full disk or a read-only home must not break the host's turn
-  }
-}
 
 /** The kind of a part of a line, by which a terminal colours it. `place` is an `L` and a line of the transcript. */
 export type PartKind =

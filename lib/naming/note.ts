@@ -3,7 +3,6 @@
 import { dirname, join } from "node:path";
 import { describeError, hasCode, SessionMemoryError } from "../base/errors.ts";
 import { createFile, ensureDirectory, listEntries, namesIn, readIfExists, readText } from "../base/files.ts";
-import { logEvent } from "../base/output.ts";
 import { takeStart } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import { defaultSettings, type Paths, resolvePaths } from "../config/config.ts";
@@ -21,6 +20,7 @@ import {
   writtenFiles,
 } from "../store/state.ts";
 import { toRows } from "../transcripts/calls.ts";
+import { log } from "../transcripts/event-log.ts";
 import { ownRules, type Rules } from "../transcripts/rules.ts";
 import { readEntries } from "../transcripts/transcript.ts";
 import { nameByRule } from "./naming.ts";
@@ -249,10 +249,11 @@ async function askForSlug(
     if (slug === "") throw new RangeError("the answer is empty");
     return slug;
   } catch (error) {
-    const { log = resolvePaths(process.env).log } = options;
+    const { log: file = resolvePaths(process.env).log } = options;
     const reason = describeError(error);
     options.warn?.(reason);
-    logEvent(log, { event: "slug", ok: false, level: "warning", reason, fallback: "no model's slug" });
+    const fallback = "no model's slug";
+    log(file, { event: "slug", ok: false, level: "warning", reason, fallback }, rules);
     return undefined;
   }
 }

@@ -9,7 +9,6 @@ import { existsSync } from "node:fs";
 import { readJson, readText, remove, statPath } from "../base/files.ts";
 import { type JsonRecord, parseRecord, scrub } from "../base/json.ts";
 import { WRITER_WAIT_MS, withLock } from "../base/locks.ts";
-import { logEvent } from "../base/output.ts";
 import { shortHash } from "../base/text.ts";
 import { currentPaths, EXCLUDE_KEYS, type PathsWithRules } from "../config/config.ts";
 import { findFormat } from "../hosts/hosts.ts";
@@ -28,6 +27,7 @@ import {
 } from "../store/state.ts";
 import { isStorageError } from "../store/storage-errors.ts";
 import type { Store } from "../store/store.ts";
+import { log } from "../transcripts/event-log.ts";
 import { redactionVersion, shownText } from "../transcripts/rules.ts";
 
 import { currentExclusion, type Exclusion } from "./gate.ts";
@@ -248,7 +248,7 @@ function mendMeta(
     return false; // a folder that takes no write: the record holds it
   }
   const error = `${file} was damaged (${problem}) and set aside in ${paths.meta}`;
-  if (isNew) logEvent(paths.log, { event: "meta", ok: false, session: session.id, error });
+  if (isNew) log(paths.log, { event: "meta", ok: false, session: session.id, error });
   return true;
 }
 
