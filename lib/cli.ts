@@ -1,7 +1,7 @@
 /** Runs scripts: help, flags, configuration, streams, progress, exit codes. For scripts only. */
 
 import { updateCopies } from "./archive/copies.ts";
-import { asCalled, commandLine, type Options, parseStrictly, usageError } from "./base/command.ts";
+import { asCalled, commandLine, parseStrictly, usageError } from "./base/command.ts";
 import { describeError, findRefusal, SessionMemoryError } from "./base/errors.ts";
 import { isDirectory, statPath, whyUnwritable } from "./base/files.ts";
 import { isTerminal, type Line, type Progress, plainText, writeFully } from "./base/output.ts";
@@ -180,20 +180,13 @@ export async function runMain(usage: string, main: (args: string[]) => void | Pr
  * @throws {SessionMemoryError} `USAGE` for an unknown flag, a missing value or too many words.
  */
 function parseFlags(args: string[], flags: Flags, [min, max]: readonly [number, number] = [0, 0]) {
-  const known: Options = { quiet: { type: "boolean" }, help: { type: "boolean", short: "h" } };
-  for (const [name, read] of Object.entries(flags)) {
-    const type = read === toggle ? "boolean" : "string";
-    known[asTyped(name)] = { type, multiple: true, ...(name.length === 1 && { short: name }) };
-  }
-  const { values, positionals } = parseStrictly(args, known);
-  if (positionals.length < min) throw usageError("Expected more arguments", "see --help");
-  if (positionals.length > max) {
-    throw usageError(
-      `Cannot use argument "${positionals[max]}": one too many`,
-      "quote words that belong together",
-    );
-  }
-  return { given: values as Record<string, string[] | undefined>, words: positionals };
+  const all = Object.entries<Read>({ quiet: toggle, help: toggle, ...flags });
+  const known = new Map(all.map(([name, read]) => [asTyped(name), read !== toggle]));
+  const { given, words } = parseStrictly(args, known);
+  if (words.length < min) throw usageError("Expected more arguments", "see --help");
+  if (words.length > max)
+    throw usageError(`Cannot use argument "${words[max]}": one too many`, "quote words that belong together");
+  return { given, words };
 }
 
 function readFlags<F extends Flags>(

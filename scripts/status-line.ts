@@ -111,14 +111,16 @@ async function answer(isJson: boolean): Promise<string> {
   }
 }
 
-const SWITCH = { type: "boolean", default: false } as const;
-const FLAGS = { json: SWITCH, quiet: SWITCH };
+const FLAGS = new Map([
+  ["json", false],
+  ["quiet", false],
+]);
 
 /** Flags cost twice what the line does: a host gives none. */
 async function runWithFlags(): Promise<void> {
   const { runMain } = await import("../lib/cli.ts");
   await runMain(USAGE, async (args) => {
-    writeFully(await answer(parseStrictly(args, FLAGS).values.json));
+    writeFully(await answer(parseStrictly(args, FLAGS).given.json !== undefined));
   });
 }
 

@@ -5,13 +5,10 @@
 
 import { existsSync, readFileSync } from "node:fs";
 import { basename, delimiter, dirname, join } from "node:path";
-import { type ParseArgsConfig, parseArgs } from "node:util";
 import { SessionMemoryError } from "./errors.ts";
 import { resolveRealPath } from "./files.ts";
 import { ROOT } from "./runtime.ts";
 import { nearestTo, quoted } from "./text.ts";
-
-export type Options = NonNullable<ParseArgsConfig["options"]>;
 
 const COMMAND = /\bsession-memory ([a-z-]+)\b/g;
 
@@ -53,66 +50,53 @@ export function commandLine(): string[] {
   return typed[typed.length - args.length - 1] === "--" ? ["--", ...args] : args;
 }
 
-/** Hides from parseArgs that a word begins with a dash; no argument of a process can hold it. */
-const MASK = "\0";
+/** The flags of a command by their names, and for each whether it takes a value. */
+type KnownFlags = ReadonlyMap<string, boolean>;
 
 /**
- * Parses flags and words. What begins with a dash and has a blank in it is a word.
+ * Parses flags and words.
  *
- * @throws {SessionMemoryError} `USAGE` for an unknown flag or a missing value.
+ * @throws {SessionMemoryError} `USAGE` for an unknown flag, a missing value, or one too many.
  */
-export function parseStrictly<T extends Options>(args: string[], options: T) {
-  try {
-    const parsed = parseArgs({
-      args: maskDashes(args, options),
-      options,
-      allowPositionals: true,
-      strict: true,
-    });
-    return { ...parsed, positionals: parsed.positionals.map((word) => word.replace(MASK, "")) };
-  } catch (error) {
-    const message = firstSentence(error instanceof Error ? error.message : String(error));
-    const unknown = unknownFlag(message, args);
-    throw usageError(unknown ? `Unknown option '${unknown}'` : message, flagHint(unknown, options));
-  }
-}
-
-/**
- * `--limit -5` is a bad number and `--error "--- FAIL: x"` a text, neither an unknown flag: parseArgs needs such a value
- * attached to see that.
- */
-function maskDashes(args: string[], options: Options): string[] {
-  const masked: string[] = [];
+export function parseStrictly(args: readonly string[], known: KnownFlags) {
+  const given: Record<string, string[] | undefined> = {};
+  const words: string[] = [];
   for (let i = 0; i < args.length; i++) {
     const arg = args[i] ?? "";
-    if (arg === "--") return [...masked, ...args.slice(i)];
-    const next = args[i + 1];
-    if (findOption(arg, options)?.type === "string" && next !== undefined && /^-(?:\d|.*\s)/s.test(next)) {
-      masked.push(arg.startsWith("--") ? `${arg}=${next}` : `${arg}${next}`);
-      i++;
-    } else masked.push(/^-(?!-[a-z-]+=).*\s/s.test(arg) ? `${MASK}${arg}` : arg);
+    if (arg === "--") return { given, words: [...words, ...args.slice(i + 1)] };
+    const flag = readFlag(arg);
+    if (!flag) words.push(arg);
+    else {
+      const { typed, name, attached } = flag;
+      const takesValue = known.get(name);
+      if (takesValue === undefined) throw usageError(`Unknown option '${typed}'`, flagHint(typed, known));
+      if (attached !== undefined && !takesValue)
+        throw usageError(`Cannot use ${typed} with a value`, `try ${typed}`);
+      const value = attached ?? (takesValue && isValue(args[i + 1]) ? args[++i] : undefined);
+      if (takesValue && value === undefined)
+        throw usageError(`Cannot use ${typed} without a value`, `name one, or leave ${typed} out`);
+      given[name] = [...(given[name] ?? []), value ?? ""];
+    }
   }
-  return masked;
+  return { given, words };
 }
 
-function findOption(arg: string, options: Options): Options[string] | undefined {
-  if (arg.startsWith("--")) return options[arg.slice(2)];
-  if (!arg.startsWith("-") || arg.length !== 2) return undefined;
-  return Object.values(options).find(({ short }) => short === arg[1]);
+/** Returns the parts of a flag: `--limit`, `--limit=5`, `-n`, `-n5`. What begins with a dash and has a blank in it is a word. */
+function readFlag(arg: string) {
+  const [, long, given] = /^--([a-z-]+)=(.*)$/s.exec(arg) ?? [];
+  if (long !== undefined) return { typed: `--${long}`, name: long, attached: given };
+  if (!/^-\S+$/.test(arg)) return undefined;
+  if (arg.startsWith("--")) return { typed: arg, name: arg.slice(2), attached: undefined };
+  return { typed: arg, name: arg.charAt(1), attached: arg.slice(2) || undefined };
 }
 
-function firstSentence(message: string): string {
-  return message.split(/\.\s|\n/)[0]?.replace(/\.$/, "") ?? message;
+/** Returns whether an argument may be the value of the flag before it: `-5` is a bad number and `--- FAIL: x` a text, neither a flag. */
+function isValue(arg: string | undefined): boolean {
+  return arg !== undefined && (/^-\d/.test(arg) || (arg !== "--" && readFlag(arg) === undefined));
 }
 
-/** Returns an unknown flag as it was typed: `-limit` is reported as `-l`, or as `l` by Bun. */
-function unknownFlag(message: string, args: string[]): string | undefined {
-  const [, dashes = "", name] = /^Unknown option '(-*)([^']*)'/.exec(message) ?? [];
-  return name && dashes !== "--" ? args.find((arg) => arg.startsWith(`-${name}`)) : name && `--${name}`;
-}
-
-function flagHint(unknown: string | undefined, options: Options): string {
-  const long = Object.keys(options).filter((name) => name.length > 1);
-  const nearest = unknown && nearestTo(unknown.replace(/^-+/, ""), long);
+function flagHint(unknown: string, known: KnownFlags): string {
+  const long = [...known.keys()].filter((name) => name.length > 1);
+  const nearest = nearestTo(unknown.replace(/^-+/, ""), long);
   return nearest ? `did you mean --${nearest}?` : "--help lists the flags";
 }
