@@ -14,7 +14,6 @@ import {
   pathsReading,
 } from "./config/config.ts";
 import { callingSession } from "./hosts/table.ts";
-import { parseTime } from "./language/times.ts";
 import { redactor } from "./redact/redact.ts";
 import { type Rules, readRules } from "./transcripts/rules.ts";
 
@@ -36,7 +35,7 @@ type Read = (value: string, flag: string, settings: FlagSettings) => unknown;
 type Flags = Readonly<Record<string, Read>>;
 
 type Values<F extends Flags> = {
-  [N in keyof F]: F[N] extends typeof toggle ? boolean : ReturnType<F[N]> | undefined;
+  [N in keyof F]: F[N] extends typeof toggle ? boolean : Awaited<ReturnType<F[N]>> | undefined;
 };
 
 export const toggle = () => true;
@@ -113,7 +112,7 @@ export function runScript<F extends Flags>(
     const current = callingSession(loaded.env);
     await takeOver(paths).catch((error) => warn(describeError(error)));
     await updateCopies(paths, { ms: copiesMs }).catch((error) => warn(describeError(error)));
-    const values = readFlags(known, given, settings);
+    const values = await readFlags(known, given, settings);
     if (!values.json) await useTerminal(args, settings);
     const show = (data: unknown, lines: Iterable<Line | string>) =>
       values.json ? printJson(data) : [...lines].every((line) => print(line));
@@ -189,17 +188,19 @@ function parseFlags(args: string[], flags: Flags, [min, max]: readonly [number, 
   return { given, words };
 }
 
-function readFlags<F extends Flags>(
+async function readFlags<F extends Flags>(
   flags: F,
   given: Record<string, string[] | undefined>,
   settings: FlagSettings,
-): Values<F> {
+): Promise<Values<F>> {
   const zone = given.utc ? { ...settings, timezone: "UTC" } : settings;
-  const values = Object.entries(flags).map(([name, read]) => {
-    const all = given[asTyped(name)]?.map((value) => read(value, dashed(name), zone));
-    return [name, read === toggle ? all !== undefined : read === texts ? all?.flat() : all?.at(-1)];
-  });
-  return Object.fromEntries(values);
+  const values: Record<string, unknown> = {};
+  for (const [name, read] of Object.entries(flags)) {
+    const written = given[asTyped(name)];
+    const all = written && (await Promise.all(written.map((value) => read(value, dashed(name), zone))));
+    values[name] = read === toggle ? all !== undefined : read === texts ? all?.flat() : all?.at(-1);
+  }
+  return values as Values<F>;
 }
 
 /** Returns a flag's name as one types it. */
@@ -263,12 +264,13 @@ export function speaker(value: string, flag: string, { participants }: FlagSetti
   return isOf(user) === isOf(assistant) ? role(value, flag) : isOf(user) ? "user" : "assistant";
 }
 
-export function time(
+export async function time(
   value: string,
   flag: string,
   { timezone }: Pick<FlagSettings, "timezone">,
   edge: "start" | "end" = "start",
-): Date {
+): Promise<Date> {
+  const { parseTime } = await import("./language/times.ts"); // few runs are given a time
   const time = parseTime(value, { now: new Date(), edge, timezone });
   if (time) return time;
   throw usageError(

@@ -140,8 +140,8 @@ function phrasings(
 }
 
 /** Checks a time, which filters read themselves. */
-function checkTime(...given: Parameters<typeof time>): string {
-  time(...given);
+async function checkTime(...given: Parameters<typeof time>): Promise<string> {
+  await time(...given);
   return given[0];
 }
 
