@@ -22,11 +22,13 @@ interface CopyText {
   at?: string | undefined;
   /** True if it is on disk before it counts, since nothing else could make it again. */
   durable: boolean;
+  /** The bytes at its beginning that stay as they are. @default none */
+  keep?: number;
 }
 
-/** Writes lines in place of a copy that may be there. */
-export function writeLines(file: string, lines: string, { note, at, durable }: CopyText): void {
-  const writer = writeBlocks(file, { durable, about: note });
+/** Writes lines in place of a copy that may be there, or behind what is kept of it. */
+export function writeLines(file: string, lines: string, { note, at, durable, keep = 0 }: CopyText): void {
+  const writer = writeBlocks(file, { durable, about: note, keep });
   try {
     writer.write(Buffer.from(lines));
   } catch (error) {

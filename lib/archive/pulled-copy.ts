@@ -1,18 +1,18 @@
 /**
- * Writes others' sessions as copies in our plain form. Exchanges come in the order of their places; what the copy holds before the
- * first of them is kept as it is. The hub's number of the change stands in
- * the copy's note, so that words and number change together.
+ * Writes others' sessions as copies in our plain form. Of a copy that is there the bytes before the first change are kept. The
+ * hub's number of the change stands in the copy's note, so that words and number change together.
  */
 
 import { replaceFile } from "../base/files.ts";
 import { type JsonRecord, stringsOf } from "../base/json.ts";
-import { appendBlocks, type BlockWriter, writeBlocks } from "../hosts/blocks.ts";
+import { appendBlocks } from "../hosts/blocks.ts";
 import { linesForward, parseLine, withFile } from "../hosts/lines.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import { placeOf, rowRecord } from "../hosts/plain-row.ts";
 import type { Row, Session } from "../hosts/session.ts";
 import { besideCopy } from "../sessions/pulled.ts";
 import { isBefore } from "../transcripts/rows.ts";
+import { writeLines } from "./copy-files.ts";
 
 /** An exchange as it is pulled. */
 export interface PulledExchange extends Place {
@@ -24,13 +24,14 @@ export interface PulledExchange extends Place {
 
 type Place = Pick<Row, "line" | "nth">;
 
+/** A line of the copy, with the place of its row. */
 interface RowLine {
   text: string;
   place: Place;
 }
 
-/** An exchange as the copy holds it. */
-interface Held {
+/** An exchange as lines of the copy. */
+interface Exchange {
   place: Place;
   rows: RowLine[];
 }
@@ -49,58 +50,49 @@ interface CopyChange {
   kept: number;
 }
 
-export interface CopyWriter {
-  /** Adds an exchange, or puts it in place of the one that was there; one without rows is gone. */
-  put(exchange: PulledExchange): void;
-  /** Completes the copy; a new one without a row is not written. */
-  end(note: JsonRecord): CopyChange;
-  /** Leaves the copy as it was, unless it is complete. */
-  abandon(): void;
-}
-
 /** The session of a copy: whose it is, and what the hub and its owner's machine say of it. */
 interface CopiedSession extends Pick<Session, "agent" | "id" | "name" | "cwd" | "parentId" | "startedAt"> {
   storedId: string;
   owner: string;
   machine: string;
-  /** The hub's number of it. */
+  /** The hub's number of it, and of the change up to which its exchanges are read. */
   number: number;
+  seq: number;
   project: string;
   updatedAt: string;
   meta: unknown;
   observations: string | undefined;
 }
 
-/** Begins to write a copy, or to change one. */
-export function pulledCopy(file: string, session: CopiedSession): CopyWriter {
-  const { agent, id, storedId, owner, machine, number, project, updatedAt } = session;
+/** Writes a copy, or what changed in it: each exchange in place of the one that was there; one without rows is gone. */
+export function writePulled(
+  file: string,
+  session: CopiedSession,
+  exchanges: readonly PulledExchange[],
+): CopyChange {
+  const { agent, id, storedId, owner, machine, number, seq, project, updatedAt } = session;
   const { name, cwd, parentId: parent, startedAt, meta, observations } = session;
+  const unchanged = { hasLost: false, kept: Number.MAX_SAFE_INTEGER };
   const isNew = statUnpacked(file) === undefined;
-  const about = { agent, id, parent, owner, machine, from: "shared", project, number };
-  let merge: ReturnType<typeof merger> | undefined;
-  const begin = (exchange: Place) => {
-    if (!isNew) return merger(file, about, linesFrom(file, exchange));
-    const timestamp = startedAt ?? updatedAt;
-    const head = { host: agent, session: storedId, parent, cwd, remote: project, timestamp };
-    return merger(file, about, { kept: 0, lines: [], head });
-  };
-  return {
-    put(exchange) {
-      if (isNew && exchange.rows.length === 0) return;
-      merge ??= begin(exchange);
-      merge.put(exchange);
-    },
-    end(note) {
-      const unchanged = { hasLost: false, kept: Number.MAX_SAFE_INTEGER };
-      if (isNew && !merge) return unchanged;
-      const said = { name, project, cwd, parentId: parent, startedAt, meta, observations };
-      replaceFile(besideCopy(file), JSON.stringify(said), { durable: false });
-      if (merge) return merge.end(note, updatedAt);
-      appendBlocks(file, new Uint8Array(), { note, durable: true, at: updatedAt });
-      return unchanged;
-    },
-    abandon: () => merge?.abandon(),
-  };
+  if (isNew && exchanges.every(({ rows }) => rows.length === 0)) return unchanged;
+  const said = { name, project, cwd, parentId: parent, startedAt, meta, observations };
+  replaceFile(besideCopy(file), JSON.stringify(said), { durable: false });
+  const [first] = exchanges;
+  if (!first) {
+    appendBlocks(file, new Uint8Array(), { note: { seq }, durable: true, at: updatedAt });
+    return unchanged;
+  }
+  const timestamp = startedAt ?? updatedAt;
+  const head = { host: agent, session: storedId, parent, cwd, remote: project, timestamp };
+  const old = isNew ? { kept: 0, lines: [] } : linesFrom(file, first);
+  const lines = [...(isNew ? [JSON.stringify(head)] : []), ...merged(heldIn(old.lines), exchanges)];
+  const change = lines.findIndex((line, i) => line !== old.lines[i]?.text);
+  const same = change === -1 ? lines.length : change;
+  const kept = old.lines[same - 1]?.end ?? old.kept;
+  const text = lines.slice(same).map((line) => `${line}\n`);
+  const note = { agent, id, parent, owner, machine, from: "shared", project, number, seq };
+  writeLines(file, text.join(""), { note, at: updatedAt, durable: old.kept > 0, keep: kept });
+  return { hasLost: hasLost(old.lines, lines), kept };
 }
 
 /** Reads the lines of a copy from a place on, and the bytes before them. */
@@ -118,10 +110,10 @@ function linesFrom(file: string, from: Place): { kept: number; lines: OldLine[] 
 }
 
 /** Parts the lines of a copy into exchanges: the first row of each has topics. */
-function heldIn(lines: readonly OldLine[]): Held[] {
-  const held: Held[] = [];
+function heldIn(lines: readonly OldLine[]): Exchange[] {
+  const held: Exchange[] = [];
   for (const { text } of lines) {
-    const place = placeOf(Buffer.from(text)) ?? held.at(-1)?.rows.at(-1)?.place;
+    const place = placeOf(Buffer.from(text));
     if (!place) continue;
     // within a text its quotes would be escaped
     if (text.includes('"topics":[') || held.length === 0) held.push({ place, rows: [] });
@@ -130,61 +122,36 @@ function heldIn(lines: readonly OldLine[]): Held[] {
   return held;
 }
 
-interface Beginning {
-  /** The bytes of the copy before its lines that may change. */
-  kept: number;
-  lines: readonly OldLine[];
-  /** The first line of a new copy. */
-  head?: JsonRecord;
-}
-
-/** Merges exchanges into the last lines of a copy. */
-function merger(file: string, about: JsonRecord, { kept, lines, head }: Beginning) {
-  const held = heldIn(lines);
-  const copy = lineWriter(file, { about, lines, kept });
-  if (head) copy.write(JSON.stringify(head));
-  const written: string[] = [];
-  const add = rowsForward((text) => {
-    copy.write(text);
-    if (lines.length > 0) written.push(text);
+function toExchange({ line, nth, rows, topics = [] }: PulledExchange): Exchange {
+  const place = { line, nth };
+  const texts = rows.map((row, i) => {
+    const own = row.who === "user" ? { ...row, typed: false } : row;
+    return { text: JSON.stringify(rowRecord(own, i === 0 ? topics : undefined)), place: row };
   });
-  const takeBefore = (place?: Place) => {
-    while (held[0] && (!place || isBefore(held[0].place, place))) add(held.shift() as Held);
-  };
-  return {
-    put({ line, nth, rows, topics = [] }: PulledExchange) {
-      const place = { line, nth };
-      takeBefore(place);
-      if (held[0] && !isBefore(place, held[0].place)) held.shift();
-      const texts = rows.map((row, i) => ({
-        text: JSON.stringify(
-          rowRecord(row.who === "user" ? { ...row, typed: false } : row, i === 0 ? topics : undefined),
-        ),
-        place: row,
-      }));
-      if (texts.length > 0) add({ place, rows: texts });
-    },
-    end(note: JsonRecord, at: string): CopyChange {
-      takeBefore();
-      add();
-      return { hasLost: hasLost(lines, written), kept: copy.end(note, at) };
-    },
-    abandon: copy.abandon,
-  };
+  return { place, rows: texts };
 }
 
-/** Returns what writes exchanges: each ends where the next one begins, and rows only go forward. Without one it ends the last. */
-function rowsForward(write: (text: string) => void): (exchange?: Held) => void {
-  let current: Held | undefined;
+/** Returns the lines of a copy with exchanges in place of those that it held. */
+function merged(held: readonly Exchange[], exchanges: readonly PulledExchange[]): string[] {
+  const key = ({ line, nth }: Place) => `${line}.${nth}`;
+  const replaced = new Set(exchanges.map(key));
+  const order = (a: Exchange, b: Exchange) =>
+    Number(isBefore(b.place, a.place)) - Number(isBefore(a.place, b.place));
+  const all = [...held.filter(({ place }) => !replaced.has(key(place))), ...exchanges.map(toExchange)]
+    .filter(({ rows }) => rows.length > 0)
+    .sort(order);
   let last: Place = { line: -1, nth: 0 };
-  return (next) => {
-    for (const { text, place } of current?.rows ?? []) {
-      if (!isBefore(last, place) || (next && !isBefore(place, next.place))) continue;
+  // an exchange ends where the next one begins, and rows only go forward
+  return all.flatMap(({ rows }, i) => {
+    const next = all[i + 1]?.place;
+    const lines: string[] = [];
+    for (const { text, place } of rows) {
+      if (!isBefore(last, place) || (next && !isBefore(place, next))) continue;
       last = place;
-      write(text);
+      lines.push(text);
     }
-    current = next;
-  };
+    return lines;
+  });
 }
 
 /** Returns whether words of the lines that a copy had are in none that took their place. */
@@ -199,28 +166,4 @@ function hasLost(lines: readonly OldLine[], written: readonly string[]): boolean
 function textsIn(line: string): string[] {
   const [{ text, target, input, result, paths } = {} as JsonRecord] = parseLine(Buffer.from(line)).records;
   return stringsOf([text, target, input, result, ...stringsOf(paths)]).filter((each) => each !== "");
-}
-
-/** Writes the last lines of a copy, and none again that is as it was. */
-function lineWriter(
-  file: string,
-  { about, lines, kept: before }: { about: JsonRecord; lines: readonly OldLine[]; kept: number },
-) {
-  let [same, kept] = [0, before];
-  let writer: BlockWriter | undefined;
-  const begin = () => (writer ??= writeBlocks(file, { durable: before > 0, about, keep: kept }));
-  return {
-    write(text: string) {
-      const old = lines[same];
-      if (writer || old?.text !== text) return begin().write(Buffer.from(`${text}\n`));
-      [same, kept] = [same + 1, old.end];
-    },
-    /** Returns the bytes at the copy's beginning that are as they were. */
-    end(note: JsonRecord, at: string): number {
-      begin().end(note, at);
-      writer = undefined;
-      return kept;
-    },
-    abandon: () => writer?.abandon(),
-  };
 }

@@ -3,7 +3,7 @@
  * for the version that wrote it; the next pull reads all anew.
  */
 
-import { pulledCopy } from "../archive/pulled-copy.ts";
+import { writePulled } from "../archive/pulled-copy.ts";
 import { hasContent, whyUnwritable } from "../base/files.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import type { Row } from "../hosts/session.ts";
@@ -64,20 +64,21 @@ function writeHeld(
   const [storedId, named] = [filled("stored_id"), text("name")];
   const name = named !== undefined && hasText(named) ? undefined : named;
   if (!admits({ ...place, id: storedId, name })) return;
-  const copy = pulledCopy(archivePlace(paths, key), {
+  const session = {
     ...key,
     ...place,
     storedId,
     name,
     number: Number(row.hub_number),
+    seq: Number(row.held_seq),
     updatedAt: filled("updated_at"),
     startedAt: text("started_at"),
     meta: JSON.parse(text("meta") ?? "null") ?? undefined,
     observations: text("observations"),
-  });
-  for (const { rows, ...exchange } of readExchanges(db, Number(row.number))) {
+  };
+  const exchanges = readExchanges(db, Number(row.number)).map(({ rows, ...exchange }) => {
     const said = rows.map(({ id: _, session: __, ...said }) => said as Row);
-    copy.put({ ...exchange, rows: withoutTexts(said, hasText) });
-  }
-  copy.end({ seq: Number(row.held_seq) });
+    return { ...exchange, rows: withoutTexts(said, hasText) };
+  });
+  writePulled(archivePlace(paths, key), session, exchanges);
 }

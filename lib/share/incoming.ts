@@ -3,7 +3,7 @@
  * config.json excludes is left out. The copies are indexed as any transcript is.
  */
 
-import { type CopyWriter, pulledCopy } from "../archive/pulled-copy.ts";
+import { type PulledExchange, writePulled } from "../archive/pulled-copy.ts";
 import { withoutTexts } from "../index/derive.ts";
 import { archivePlace } from "../sessions/places.ts";
 import { statUnpacked } from "../transcripts/files.ts";
@@ -76,32 +76,34 @@ async function copyExchanges(
   let next = await rows.next();
   for (const session of described) {
     const { number } = session;
-    const copy = pulledCopy(archivePlace(run.config.paths, session), session);
+    const exchanges: PulledExchange[] = [];
     let hasEmptied = false;
-    try {
-      for (; !next.done && Number(next.value.session) <= number; next = await rows.next()) {
-        const row = next.value;
-        if (Number(row.session) !== number || isOver(session)) continue;
-        read.set(number, (read.get(number) ?? 0) + Math.ceil(Number(row.size ?? 0) / WEIGHT_BYTES));
-        if (row.hash === null) hasEmptied = true;
-        const exchange = toExchange(row, session, exclusion);
-        copy.put({ ...exchange, rows: withoutTexts(exchange.rows, exclusion.hasText) });
-      }
-      if (!isOver(session) && endCopy(copy, session, run) && hasEmptied) run.withdrawn.add(session.storedId);
-    } finally {
-      copy.abandon();
+    for (; !next.done && Number(next.value.session) <= number; next = await rows.next()) {
+      const row = next.value;
+      if (Number(row.session) !== number || isOver(session)) continue;
+      read.set(number, (read.get(number) ?? 0) + Math.ceil(Number(row.size ?? 0) / WEIGHT_BYTES));
+      if (row.hash === null) hasEmptied = true;
+      const exchange = toExchange(row, session, exclusion);
+      exchanges.push({ ...exchange, rows: withoutTexts(exchange.rows, exclusion.hasText) });
     }
+    if (!isOver(session) && writeCopy(session, exchanges, run) && hasEmptied)
+      run.withdrawn.add(session.storedId);
   }
   return read;
 }
 
-/** Completes a copy, which the index reads then; returns whether words are gone from it. */
-function endCopy(copy: CopyWriter, { storedId, seq }: Described, { store, gone }: Fetch): boolean {
+/** Writes a copy, which the index reads then; returns whether words are gone from it. */
+function writeCopy(
+  session: Described,
+  exchanges: readonly PulledExchange[],
+  { config, store, gone }: Fetch,
+): boolean {
+  const { storedId } = session;
   const unread = `UPDATE index_state SET size = -1,
        file_hash = CASE WHEN cursor_offset > ? THEN 'changed' ELSE file_hash END WHERE session_id = ?`;
   // before, for a run that goes on from a killed one, and behind it, where another has just read the copy as it was
   store.run(unread, Number.MAX_SAFE_INTEGER, storedId);
-  const { hasLost, kept } = copy.end({ seq });
+  const { hasLost, kept } = writePulled(archivePlace(config.paths, session), session, exchanges);
   store.run(unread, kept, storedId);
   if (hasLost) gone.add(storedId);
   return hasLost;
