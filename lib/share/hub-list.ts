@@ -138,7 +138,7 @@ export function heldSize({ config }: HubList, session: SharedSession): number {
 }
 
 /** A session of the hub that is not taken, by its id. */
-export interface UnreadSession extends Pick<SharedSession, "number" | "project" | "origin"> {
+interface UnreadSession extends Pick<SharedSession, "number" | "project" | "origin"> {
   session: string;
   /** The reason. */
   fault: string;

@@ -1,10 +1,8 @@
 /**
  * Reads what others share into copies, by one snapshot of the hub.
  *
- * First what there is: of each project and origin a number that changes with it, then, where one changed, its sessions.
- * A changed audience, a forgotten session and a hub restored from an older backup show as another count or
- * sum, and that feed is compared in full. Then the words of what is new, the newest sessions first, each with how far it was
- * read in its copy's note.
+ * First what there is: of each project and origin a state that changes with it, then, where one changed, its sessions. Then the
+ * words of what is new, the newest sessions first, each with how far it was read in its copy's note.
  */
 
 import { isAbsolute } from "node:path";
@@ -28,7 +26,6 @@ import {
   readUnread,
   removeShared,
   type SharedSession,
-  type UnreadSession,
   type WantedSession,
 } from "./hub-list.ts";
 import { countSizes } from "./hub-pages.ts";
@@ -40,13 +37,12 @@ export interface PullReport {
   removed: number;
 }
 
-/** The last state read of a project and origin. */
+/** The sessions of one project from one origin. */
 interface Feed {
   project: string;
   origin: string;
-  seq: number;
-  count: number;
-  sum: string;
+  /** Changes with them, by numbers of the hub. */
+  state: string;
 }
 
 /** Brings the copies up to date. */
@@ -76,19 +72,17 @@ function readScope({ config, origin }: Pull) {
 async function updateList(pull: Pull): Promise<number> {
   const { hub, state } = pull;
   const scope = readScope(pull);
-  const now = await readHeads(hub, scope);
+  const now = await readFeeds(hub, scope);
   const known: Feed[] = JSON.parse(readShareFact(state, "feeds") ?? "[]");
-  const before = new Map(known.map((feed) => [feedKey(feed), feed]));
-  const changed = now.filter((feed) => !isSame(feed, before.get(feedKey(feed))));
+  const before = new Map(known.map((feed) => [feedKey(feed), feed.state]));
+  const changed = now.filter((feed) => feed.state !== before.get(feedKey(feed)));
   if (changed.length === 0 && now.length === before.size) return 0;
-  const listed = changed.length === 0 ? [] : await listSharedSessions(hub, scope, changed, before);
+  const listed = changed.length === 0 ? [] : await listSharedSessions(hub, scope, changed);
   return state.transaction(() => {
-    const whole = new Set(changed.filter((feed) => isWhole(feed, before.get(feedKey(feed)))).map(feedKey));
+    const same = new Set(now.filter((feed) => !changed.includes(feed)).map(feedKey));
     const current = new Set(listed.filter(({ fault }) => fault === undefined).map(identify));
-    const feeds = new Set(now.map(feedKey));
     const gone = readShared(pull).filter(
-      (session) =>
-        !feeds.has(feedKey(session)) || (whole.has(feedKey(session)) && !current.has(identify(session))),
+      (session) => !same.has(feedKey(session)) && !current.has(identify(session)),
     );
     for (const session of gone) {
       const { storedId, updatedAt } = session;
@@ -97,21 +91,16 @@ async function updateList(pull: Pull): Promise<number> {
       if (updatedAt >= scope.since) pull.withdrawn.add(storedId);
       removeShared(pull, session);
     }
-    noteListed(pull, listed, (row) => !feeds.has(feedKey(row)) || whole.has(feedKey(row)));
+    noteListed(pull, listed, same);
     writeShareFact(state, "feeds", JSON.stringify(now));
     return gone.length;
   });
 }
 
 /** Records what the hub has; what cannot be taken is recorded with why, and keeps nothing else back. */
-function noteListed(
-  pull: Pull,
-  listed: readonly SharedSession[],
-  isPast: (session: UnreadSession) => boolean,
-): void {
+function noteListed(pull: Pull, listed: readonly SharedSession[], same: ReadonlySet<string>): void {
   const known = new Map(readShared(pull).map((session) => [session.number, session]));
-  const numbers = new Set(listed.map(({ number }) => number));
-  const unread = readUnread(pull).filter((session) => !isPast(session) && !numbers.has(session.number));
+  const unread = readUnread(pull).filter((session) => same.has(feedKey(session)));
   // of two that come to one name the one that was there first stays
   for (const session of listed.toSorted((a, b) => a.number - b.number)) {
     const { number, project, origin, storedId } = session;
@@ -165,61 +154,39 @@ function noteShared(
   return undefined;
 }
 
-/** Reads the current state of each project and origin. */
-async function readHeads(hub: Hub, { origin, patterns, since }: Scope): Promise<Feed[]> {
+/** Reads the feeds as they are now. A forgotten session, a changed audience and a restored hub show as another count, sum or number. */
+async function readFeeds(hub: Hub, { origin, patterns, since }: Scope): Promise<Feed[]> {
   const rows = await hub.query(
-    `SELECT project, origin, max(seq) FILTER (WHERE seq BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER}) AS seq, count(*) AS count, sum(number) AS sum
+    `SELECT project, origin, concat_ws(' ', max(seq), count(*), sum(number)) AS state
      FROM session_memory.sessions WHERE origin <> $1 AND project ILIKE ANY($2::text[]) AND updated_at >= $3
      GROUP BY project, origin`,
     [origin, patterns, since],
   );
-  return rows.map((row) => ({
-    project: String(row.project),
-    origin: String(row.origin),
-    seq: Number(row.seq),
-    count: Number(row.count),
-    sum: String(row.sum),
+  return rows.map(({ project, origin, state }) => ({
+    project: String(project),
+    origin: String(origin),
+    state: String(state),
   }));
-}
-
-/** Returns whether a feed must be compared in full: sessions went, or came to be seen, or the hub is an older one. */
-function isWhole(now: Feed, before: Feed | undefined): boolean {
-  return (
-    before === undefined || now.seq <= before.seq || now.count !== before.count || now.sum !== before.sum
-  );
-}
-
-function isSame(a: Feed, b: Feed | undefined): boolean {
-  return b !== undefined && a.seq === b.seq && a.count === b.count && a.sum === b.sum;
 }
 
 /** The most sessions of an owner, the newest: thirteen a day in a year. Each is some work here, also without a word in it. */
 const OWNER_SESSIONS_MAX = 5000;
 
-/** Lists changed sessions; a restored hub may give a number a second time, so its list is read from the start. */
+/** Lists the sessions of feeds. */
 async function listSharedSessions(
   hub: Hub,
   { origin, patterns, since }: Scope,
-  changed: readonly Feed[],
-  before: ReadonlyMap<string, Feed>,
+  feeds: readonly Feed[],
 ): Promise<SharedSession[]> {
-  const wanted = changed.map((feed) => {
-    const known = before.get(feedKey(feed));
-    return {
-      project: feed.project,
-      origin: feed.origin,
-      after: isWhole(feed, known) ? null : (known?.seq ?? null),
-    };
-  });
   const rows = await hub.query(
-    `SELECT s.* FROM jsonb_to_recordset($1::jsonb) AS f(project text, origin uuid, after bigint)
+    `SELECT s.* FROM jsonb_to_recordset($1::jsonb) AS f(project text, origin uuid)
      JOIN (
        SELECT number, owner, machine, agent, id, origin, project, seq, left(updated_at, 64) AS updated_at,
          row_number() OVER (PARTITION BY owner ORDER BY left(updated_at, 64) DESC, number DESC) AS place
        FROM session_memory.sessions WHERE origin <> $2 AND project ILIKE ANY($3::text[]) AND updated_at >= $4
-     ) AS s ON s.project = f.project AND s.origin = f.origin AND s.seq > coalesce(f.after, -9223372036854775808)
+     ) AS s ON s.project = f.project AND s.origin = f.origin
      WHERE s.place <= ${OWNER_SESSIONS_MAX}`,
-    [JSON.stringify(wanted), origin, patterns, since],
+    [JSON.stringify(feeds), origin, patterns, since],
   );
   const readAt = new Date().toISOString();
   return rows.map((row) => toListed(row, readAt));
