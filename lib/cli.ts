@@ -270,7 +270,7 @@ export async function time(
   { timezone }: Pick<FlagSettings, "timezone">,
   edge: "start" | "end" = "start",
 ): Promise<Date> {
-  const { parseTime } = await import("./language/times.ts"); // few runs are given a time
+  const { parseTime } = await import("./language/times.ts"); // few runs take a time
   const time = parseTime(value, { now: new Date(), edge, timezone });
   if (time) return time;
   throw usageError(

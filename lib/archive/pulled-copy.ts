@@ -1,5 +1,5 @@
 /**
- * Writes others' sessions as copies in our plain form. Of a copy that is there the bytes before the first change are kept. The
+ * Writes others' sessions as copies in our plain form; a copy that changes keeps the bytes before its first change. The
  * hub's number of the change stands in the copy's note, so that words and number change together.
  */
 
@@ -131,7 +131,7 @@ function toExchange({ line, nth, rows, topics = [] }: PulledExchange): Exchange 
   return { place, rows: texts };
 }
 
-/** Returns the lines of a copy with exchanges in place of those that it held. */
+/** Returns the lines of a copy with exchanges in place of its own. */
 function merged(held: readonly Exchange[], exchanges: readonly PulledExchange[]): string[] {
   const key = ({ line, nth }: Place) => `${line}.${nth}`;
   const replaced = new Set(exchanges.map(key));
