@@ -155,13 +155,16 @@ test("no host whose home was copied is named, unless it wrote in another form si
   expect((await findings(home)).sort()).toEqual(lines.sort());
 });
 
-test("Cursor that keeps its chats in databases is named with one of them", async () => {
-  const cursor = HOSTS.find(({ agent }) => agent === "cursor") as Host;
-  writeOld(home, cursor, 71);
-  const file = join(home.home, ".config/cursor/chats/9f2c", uuidFrom("chat"), "store.db");
-  mkdirSync(dirname(file), { recursive: true });
-  using db = new Database(file, { create: true });
-  db.run("CREATE TABLE blobs (id TEXT PRIMARY KEY, data BLOB)");
-  age(file);
-  expect(await findings(home)).toEqual([named(cursor, OLD, file)]);
-});
+test.each([".config/cursor/chats", ".cursor/chats"])(
+  "Cursor that keeps its chats in databases of ~/%s is named with one",
+  async (place) => {
+    const cursor = HOSTS.find(({ agent }) => agent === "cursor") as Host;
+    writeOld(home, cursor, 71);
+    const file = join(home.home, place, "9f2c", uuidFrom("chat"), "store.db");
+    mkdirSync(dirname(file), { recursive: true });
+    using db = new Database(file, { create: true });
+    db.run("CREATE TABLE blobs (id TEXT PRIMARY KEY, data BLOB)");
+    age(file);
+    expect(await findings(home)).toEqual([named(cursor, OLD, file)]);
+  },
+);

@@ -130,7 +130,7 @@ const STOCK =
 
 /** Returns the files below the places of a host's sessions. */
 function filesAt(
-  { home, transcripts = [], store, unreadPlace }: Host,
+  { home, transcripts = [], store, unreadPlaces = [] }: Host,
   { expand, ...paths }: PathsWithRules,
 ): string[] {
   const homes = HOSTS.map((host) => expand(host.home)).filter((other) => other !== expand(home));
@@ -140,7 +140,7 @@ function filesAt(
     const [fixed = ""] = path.split(/[<*]/, 1);
     return root === undefined || homes.includes(root) ? [] : join(root, fixed);
   });
-  if (unreadPlace !== undefined) places.push(expand(unreadPlace));
+  places.push(...unreadPlaces.map(expand));
   return [...new Set(places)].flatMap((place) => (isFile(place) ? [place] : [...filesBelow(place)]));
 }
 

@@ -31,7 +31,7 @@ export const host: HostFile = {
   name: "Cursor",
   program: "cursor-agent",
   resume: "cursor-agent --resume <id>",
-  unreadPlace: "~/.config/cursor/chats",
+  unreadPlaces: ["~/.config/cursor/chats", "~/.cursor/chats"], // on Linux, on macOS
 
   matches({ role, message, type }) {
     return type === undefined && typeof role === "string" && recordOf(message).content !== undefined;

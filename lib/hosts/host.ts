@@ -111,8 +111,8 @@ export interface HostFile extends Format {
   store?: StoredElsewhere;
   /** Its file of all prompts, which outlives transcripts: copies of its prompts stand in for transcripts that are gone. */
   prompts?: StoredElsewhere;
-  /** The place of sessions in a newer form that is not read yet, so that health can say so. */
-  unreadPlace?: string;
+  /** The places of sessions in a newer form that is not read yet, so that health can say so. */
+  unreadPlaces?: readonly string[];
   /** Finds what is wrong with its transcripts, or what its next start may do to them. */
   check?: (files: readonly string[]) => Iterable<Finding>;
   /** Makes its rows the rows of a new session, for a host that resumes a session put there. */
