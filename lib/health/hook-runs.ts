@@ -83,13 +83,14 @@ function* checkHost(host: Host, { log, sessions, now, ...place }: HookCheck): Ge
   const since = last === undefined ? "yet" : `since ${last.slice(0, 10)}, though there are newer sessions`;
   const installed = installedAt(host, place);
   // Fine if the program is not on the PATH, or if its sessions are older than our installation.
-  const isFine = installed === undefined ? !isOnPath(host, place) : newest <= installed;
+  const onPath = isOnPath(host, place);
+  const isFine = installed === undefined ? !onPath : newest <= installed;
   const found = isFine && last === undefined ? info : warning;
   yield found(
     `no hook has run in ${name} ${since}`,
     installed
       ? `restart ${agent}, and ${hooks?.remedy ?? `check that its ${hooks ? "hooks" : "plugins"} are on`}`
-      : "run session-memory setup, then take a turn",
+      : `${onPath ? "" : `put ${host.program} on PATH, `}run session-memory setup, then take a turn`,
   );
 }
 
