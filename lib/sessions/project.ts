@@ -162,8 +162,7 @@ interface RepositoryHere extends RepositoryNames {
 
 /** Returns the repository that holds a directory. */
 function repositoryAt(directory: string): RepositoryHere | undefined {
-  if (!isAbsolute(directory)) return undefined;
-  const repository = findRepository(realDirectory(directory));
+  const { repository } = locate(directory);
   const stat = repository && statPath(repository.commonDirectory);
   if (!repository || !stat) return undefined;
   // The next folder gets a removed one's number; runtimes differ in fractions of milliseconds.
@@ -195,17 +194,13 @@ export function formerTops(directory: string, { repositories }: Pick<Paths, "rep
 
 /** Returns an absolute path that identifies a directory's project; a path that is only a name identifies itself. */
 export function projectKey(directory: string): string {
-  if (!isAbsolute(directory)) return directory;
-  const real = realDirectory(directory);
-  const repository = findRepository(real);
+  const { real, repository } = locate(directory);
   return repository ? keyFor(repository) : real;
 }
 
 /** Returns the directories of a project: the top of each worktree, else the directory itself. */
 export function projectDirectories(directory: string): string[] {
-  if (!isAbsolute(directory)) return [directory];
-  const real = realDirectory(directory);
-  const repository = findRepository(real);
+  const { real, repository } = locate(directory);
   if (!repository) return [real];
   const key = keyFor(repository);
   const isBare = key === repository.commonDirectory;
@@ -214,9 +209,7 @@ export function projectDirectories(directory: string): string[] {
 
 /** Returns a directory's path within its repository's worktree, empty for its top; undefined outside of a repository. */
 export function folderInProject(directory: string): string | undefined {
-  if (!isAbsolute(directory)) return undefined;
-  const real = realDirectory(directory);
-  const repository = findRepository(real);
+  const { real, repository } = locate(directory);
   return repository && relative(repository.top, real).replaceAll(sep, "/");
 }
 
@@ -253,6 +246,13 @@ export function realDirectory(directory: string): string {
 /** Prefers the main worktree's top, which people name the project by. */
 function keyFor({ commonDirectory }: Repository): string {
   return basename(commonDirectory) === ".git" ? dirname(commonDirectory) : commonDirectory;
+}
+
+/** Returns a directory with its symlinks resolved, and the repository that holds it; a path that is only a name is in none. */
+function locate(directory: string): { real: string; repository: Repository | undefined } {
+  if (!isAbsolute(directory)) return { real: directory, repository: undefined };
+  const real = realDirectory(directory);
+  return { real, repository: findRepository(real) };
 }
 
 function findRepository(directory: string): Repository | undefined {
@@ -306,8 +306,7 @@ function linkedWorktrees({ commonDirectory }: Repository): string[] {
 
 /** Returns the origin of the repository that holds a directory. */
 export function readOrigin(directory: string): string | undefined {
-  if (!isAbsolute(directory)) return undefined;
-  const repository = findRepository(realDirectory(directory));
+  const { repository } = locate(directory);
   return repository && findOrigin(repository);
 }
 
