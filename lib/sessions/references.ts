@@ -168,7 +168,7 @@ export function findBegun<T extends Referable>(reference: string, all: readonly 
 }
 
 /** Returns the items with a reference for a name. */
-export function findNamed<T extends Pick<Referable, "names">>(reference: string, all: readonly T[]): T[] {
+function findNamed<T extends Pick<Referable, "names">>(reference: string, all: readonly T[]): T[] {
   const folded = foldName(reference);
   return all.filter(({ names }) => names.some((name) => foldName(name) === folded));
 }

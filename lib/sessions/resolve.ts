@@ -22,7 +22,6 @@ import {
   asPath,
   findBegun,
   findMeant,
-  findNamed,
   likeName,
   nearest,
   placeIn,
@@ -151,24 +150,16 @@ function named(reference: string, context: ResolveContext): Session {
   );
   const withSameId = withId(wanted, found);
   if (withSameId.length > 0) return one(wanted, withSameId, paths);
-  const there = byId(identified(found, subagents));
-  const begun = readKnown(withBeginning(wanted, [...there.values()]), paths);
+  const files = identified(found, subagents);
+  const there = byId(files);
+  const begun = readKnown(findBegun(wanted, [...there.values()]), paths);
   if (begun.length === 1) return one(wanted, begun, paths);
   const isGiven = paths.transcripts.length > 0 || machine !== undefined;
-  const all = joinNames(
-    there,
-    namedSessions(
-      paths,
-      [...there.values()].flatMap(({ files }) => files),
-    ),
-  );
+  const all = joinNames(there, namedSessions(paths, files));
   // Where folders or a machine are named, a meta file alone stands for no session there.
   const known = isGiven ? all.filter(({ files }) => files.length > 0) : all;
-  const begins = readKnown(withBeginning(wanted, known), paths);
-  if (begins.length === 1) return one(wanted, begins, paths);
-  const same = findNamed(wanted, known);
-  if (same.length > 0) return one(wanted, readKnown(same, paths), paths);
-  if (begins.length > 0) return one(wanted, begins, paths);
+  const meant = readKnown(findMeant(wanted, known), paths);
+  if (meant.length > 0) return one(wanted, meant, paths);
   const held = findHeld(reference, context);
   if (held.length > 0) return one(reference, held, paths);
   const like = readKnown(likeName(wanted, known), paths);
@@ -218,11 +209,6 @@ function byId(files: readonly TranscriptFile[]): Map<string, KnownSession> {
 
 function newKnown(session: SessionKey): KnownSession {
   return { session, ids: [session.id], files: [], names: [] };
-}
-
-function withBeginning(wanted: string, known: readonly KnownSession[]): KnownSession[] {
-  const same = known.filter(({ session }) => session.id === wanted);
-  return same.length > 0 ? same : findBegun(wanted, known);
 }
 
 /** Returns the sessions without an own transcript that are meant, each once. */
