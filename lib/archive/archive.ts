@@ -25,7 +25,7 @@ import { findHost, HOSTS } from "../hosts/hosts.ts";
 import { statStored } from "../hosts/names.ts";
 import { ownFolder } from "../hosts/outputs.ts";
 import type { Session } from "../hosts/session.ts";
-import { keepCopyList, type Told, toldCopies } from "../sessions/copy-list.ts";
+import { type Copy, keepCopyList, ownCopies } from "../sessions/copy-list.ts";
 import { archivePlace, hostedTranscripts, newsFile } from "../sessions/places.ts";
 import { besideCopy, idsOf, pulledSessions } from "../sessions/pulled.ts";
 import { sessionKey } from "../sessions/record.ts";
@@ -79,12 +79,6 @@ export function whyStopped(paths: PathsWithRules, { archive }: Pick<Settings, "a
   return archive.enabled === undefined && shortenedRetention(paths) ? "retention" : undefined;
 }
 
-/** A copy that is there. */
-interface Copy extends Told {
-  /** Its path, without the suffix. */
-  file: string;
-}
-
 interface ArchiveOptions {
   paths: PathsWithRules;
   settings: Settings;
@@ -118,7 +112,7 @@ export async function updateArchive(options: ArchiveOptions): Promise<void> {
 
 /** Removes the copies of sessions that are kept out by now; of those in hosts' databases whoever reads these does so. */
 function removeExcluded(paths: PathsWithRules): void {
-  const sessions = listCopies(paths)
+  const sessions = ownCopies(paths)
     .filter(isIdle)
     .flatMap((copy) => identifySession(copy) ?? []);
   const visible = new Set(visibleAmong(sessions, paths));
@@ -132,7 +126,7 @@ const LOCK_WAIT_MS = 10_000;
 async function rewriteAlone({ paths, isOver, rest }: ArchiveOptions): Promise<void> {
   const rules = readRules(paths);
   const version = rulesVersion(paths);
-  for (const { file } of copiesAlone(listCopies(paths), paths)) {
+  for (const { file } of copiesAlone(ownCopies(paths), paths)) {
     if (isOver?.()) return;
     if ((readNote(file) ?? { rules: version }).rules === version) continue;
     await withLock(copiesLock(paths), LOCK_WAIT_MS, () => rewrite(file, { rules, version, rest }));
@@ -185,7 +179,7 @@ async function copyIdle(options: ArchiveOptions): Promise<void> {
   const all = listed ? visibleAmong(listed, paths) : listSessions(paths, { subagents: true });
   const sessions = all.filter(isWanted).sort((a, b) => keptUntil(a) - keptUntil(b));
   const bytesOf = new Map(
-    listCopies(paths)
+    ownCopies(paths)
       .filter(isIdle)
       .map(({ file }) => [file, copyBytes(file)]),
   );
@@ -267,12 +261,6 @@ function outputBytes(session: Session): number {
   return hostOutputs(session).reduce((sum, file) => sum + (statPath(file)?.size ?? 0), 0);
 }
 
-/** Returns every copy of an own session. */
-function listCopies(paths: PathsWithRules): Copy[] {
-  const told = [...toldCopies(paths)].filter(([, { owner }]) => owner === undefined);
-  return told.map(([file, about]) => ({ ...about, file }));
-}
-
 /** Returns whether a copy is of a transcript that was idle: `archive` of config.json is about these. */
 function isIdle({ from }: Copy): boolean {
   return from === undefined;
@@ -299,7 +287,7 @@ interface ArchiveState {
 }
 
 export function describeArchive(paths: PathsWithRules): ArchiveState {
-  const all = listCopies(paths);
+  const all = ownCopies(paths);
   const copies = all.filter(isIdle);
   const alone = copiesAlone(copies, paths);
   const sum = (some: readonly Copy[]) => some.reduce((total, { file }) => total + copyBytes(file), 0);
@@ -367,8 +355,8 @@ export function forgetCopies(forgetting: Forgetting, scope: ForgetIn): Promise<P
 
 async function forgetIn(forgetting: Forgetting, { paths, dryRun }: ForgetIn): Promise<Pick<Found, "copies">> {
   const pulled = pulledSessions(paths, { excluded: true });
-  const copies = [...listCopies(paths), ...pulled];
-  const idle = new Set(listCopies(paths).filter(isIdle).map(sessionKey));
+  const copies = [...ownCopies(paths), ...pulled];
+  const idle = new Set(ownCopies(paths).filter(isIdle).map(sessionKey));
   const done = (found: ReadonlySet<string>) => {
     if (!dryRun) {
       keepCopyList(paths);
@@ -423,6 +411,6 @@ function withText(rules: Rules, hasText: (text: string) => boolean): Rules {
 /** Removes every copy of a transcript that was idle. */
 export function removeArchive(paths: PathsWithRules): void {
   removeFormer(paths);
-  for (const { file } of listCopies(paths).filter(isIdle)) removeCopy(file);
+  for (const { file } of ownCopies(paths).filter(isIdle)) removeCopy(file);
   keepCopyList(paths);
 }

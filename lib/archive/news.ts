@@ -9,7 +9,7 @@ import { arrayOf, recordOf, stringOf } from "../base/json.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { statStored } from "../hosts/names.ts";
 import type { Entry, Row, Session } from "../hosts/session.ts";
-import { type Told, toldCopies } from "../sessions/copy-list.ts";
+import { type Copy, listCopies, ownCopies } from "../sessions/copy-list.ts";
 import { currentExclusion } from "../sessions/gate.ts";
 import { newsFile } from "../sessions/places.ts";
 import { besideCopy } from "../sessions/pulled.ts";
@@ -47,12 +47,12 @@ function isCurrent(paths: PathsWithRules): boolean {
 /** Replaces what the file says of sessions whose copies were written; where it does not hold any more, what it says of all. */
 export function keepNews(paths: PathsWithRules, written: ReadonlySet<string>): void {
   const since = Date.now() - HOUR_MS;
-  const told = toldCopies(paths);
+  const copies = listCopies(paths);
   const kept = readNews(paths).filter(
-    ({ file, updatedAt }) => !written.has(file) && told.has(file) && Date.parse(updatedAt) > since,
+    ({ file, updatedAt }) => !written.has(file) && copies.has(file) && Date.parse(updatedAt) > since,
   );
-  const isAsked = isCurrent(paths) ? (file: string) => written.has(file) : () => true;
-  const news = [...kept, ...newsIn(paths, changedSince(told, since).filter(isAsked), { told, since })]
+  const asked = isCurrent(paths) ? [...written].flatMap((file) => copies.get(file) ?? []) : copies.values();
+  const news = [...kept, ...newsIn(paths, [...asked], since)]
     .sort((a, b) => Date.parse(b.updatedAt) - Date.parse(a.updatedAt))
     .slice(0, MAX.sessions);
   if (news.length === 0) remove(newsFile(paths));
@@ -62,30 +62,22 @@ export function keepNews(paths: PathsWithRules, written: ReadonlySet<string>): v
 
 /** Reads the rows of copies since a time, of this user's sessions that hooks tell of. */
 export function newsSince(paths: PathsWithRules, since: number): NewsOf[] {
-  const told = new Map([...toldCopies(paths)].filter(([, { owner }]) => owner === undefined));
-  return newsIn(paths, changedSince(told, since), { told, since });
+  return newsIn(paths, ownCopies(paths), since);
 }
 
-/** Returns the copies that hooks tell of and that changed since a time; the time of one that was pulled is its owner's. */
-function changedSince(told: ReadonlyMap<string, Told>, since: number): string[] {
-  return [...told].flatMap(([file, { from, owner, changed = 0 }]) => {
-    const time = owner === undefined ? changed : statStored(file)?.mtimeMs;
-    const isTold = owner !== undefined || from === "store";
-    return isTold && time !== undefined && (time >= since || time === 0) ? [file] : [];
-  });
+/** Returns whether hooks tell of a copy and it changed since a time; the time of one that was pulled is its owner's. */
+function isNews({ file, from, owner, changed = 0 }: Copy, since: number): boolean {
+  const time = owner === undefined ? changed : statStored(file)?.mtimeMs;
+  const isTold = owner !== undefined || from === "store";
+  return isTold && time !== undefined && (time >= since || time === 0);
 }
 
-function newsIn(
-  paths: PathsWithRules,
-  files: readonly string[],
-  { told, since }: { told: ReadonlyMap<string, Told>; since: number },
-): NewsOf[] {
+function newsIn(paths: PathsWithRules, copies: readonly Copy[], since: number): NewsOf[] {
   const rules = currentExclusion(paths);
-  return files.flatMap((file) => {
-    const about = told.get(file);
-    if (!about) return [];
+  const changed = copies.filter((copy) => isNews(copy, since));
+  return changed.flatMap((copy) => {
     try {
-      return newsOf(file, about, { rules, since: new Date(since).toISOString() }) ?? [];
+      return newsOf(copy, { rules, since: new Date(since).toISOString() }) ?? [];
     } catch {
       return []; // gone since it was listed, or not ours to read
     }
@@ -93,8 +85,7 @@ function newsIn(
 }
 
 function newsOf(
-  file: string,
-  { agent, id, parentId, owner, machine }: Told,
+  { file, agent, id, parentId, owner, machine }: Copy,
   { rules, since }: { rules: Rules; since: string },
 ): NewsOf | undefined {
   const head = readHead(file);

@@ -14,7 +14,7 @@ import { readFully, withFile } from "../hosts/lines.ts";
 import { removeStored } from "../hosts/names.ts";
 import { readInstead } from "../hosts/packed.ts";
 import type { OpenStore, Reading, StoredSession } from "../hosts/store.ts";
-import { keepCopyList, sourceStates, type Told, tellUnwritten, toldCopies } from "../sessions/copy-list.ts";
+import { type Copy, keepCopyList, listCopies, sourceStates, tellUnwritten } from "../sessions/copy-list.ts";
 import { currentExclusion, type Exclusion } from "../sessions/gate.ts";
 import { archivePlace, hostedTranscripts } from "../sessions/places.ts";
 import { openForeign } from "../store/sqlite.ts";
@@ -39,7 +39,7 @@ interface Run extends Copying {
   /** The rules, as copies note them. */
   version: string;
   /** The copies that are there. */
-  told: ReadonlyMap<string, Told>;
+  copies: ReadonlyMap<string, Copy>;
   /** Filled in with the copies that were written. */
   written: Set<string>;
 }
@@ -67,7 +67,7 @@ export function copyStored(sources: readonly Source[], options: Copying): void {
     ...options,
     rules,
     written,
-    told: toldCopies(paths),
+    copies: listCopies(paths),
     version: rulesVersion(rules.paths),
   };
   const states = new Map<number, string>();
@@ -117,7 +117,7 @@ function describeFiles(files: readonly string[]): string {
 
 /** Copies what is new in one file of a host's; returns whether that was all, and why sessions could not be read. */
 function copyFrom(file: string, source: Source, run: Run): { isAll: boolean; failed: string[] } {
-  const { paths, told, rules, isAnew, until } = run;
+  const { paths, copies, rules, isAnew, until } = run;
   const failed: string[] = [];
   if (Date.now() > until) return { isAll: false, failed };
   const store = source.store.open(file, openForeign);
@@ -130,7 +130,7 @@ function copyFrom(file: string, source: Source, run: Run): { isAll: boolean; fai
       if (Date.now() > until) return { isAll: false, failed };
       const whose = { agent: source.agent, id: session.id, parent: session.parent };
       const copy = archivePlace(paths, whose);
-      const known = told.get(copy);
+      const known = copies.get(copy);
       const isSame = known?.changed === session.changed && !isAnew;
       if ((isSame && isNoneOut) || !isWanted(session, known)) continue;
       if (!rules.admits({ id: session.id, cwd: session.cwd })) {
@@ -153,7 +153,7 @@ function copyFrom(file: string, source: Source, run: Run): { isAll: boolean; fai
 function wantedTest(
   { agent, from }: Source,
   { paths, rules }: Pick<Run, "paths" | "rules">,
-): (session: StoredSession, known: Told | undefined) => boolean {
+): (session: StoredSession, known: Copy | undefined) => boolean {
   const there = from === "prompts" ? transcriptIds(paths, agent) : new Set();
   return ({ id, parent }, known) => {
     const names = `${parent ?? ""} ${id}`;
@@ -264,7 +264,7 @@ function headLine(
 /** Lets sessions be read that have no copy, or an outdated one, where none can be written. */
 export function readStored(sources: readonly Source[], paths: PathsWithRules): void {
   const rules = currentExclusion(paths);
-  const told = toldCopies(paths);
+  const copies = listCopies(paths);
   for (const source of sources) {
     const isWanted = wantedTest(source, { paths, rules });
     for (const file of source.files) {
@@ -279,7 +279,7 @@ export function readStored(sources: readonly Source[], paths: PathsWithRules): v
       for (const session of using((store) => store.sessions())) {
         const { id, parent, changed } = session;
         const copy = archivePlace(paths, { agent: source.agent, id });
-        const known = told.get(copy);
+        const known = copies.get(copy);
         if (known?.changed === changed || !isWanted(session, known)) continue;
         if (!rules.admits({ id, cwd: session.cwd })) continue;
         const options = {
@@ -292,7 +292,8 @@ export function readStored(sources: readonly Source[], paths: PathsWithRules): v
         };
         const read = () => Buffer.from(using((store) => readCleaned(store, session, options).text));
         readInstead(copy, { place: file, changed, read });
-        tellUnwritten(copy, { agent: source.agent, id, parentId: parent, from: source.from, changed });
+        const { agent, from } = source;
+        tellUnwritten({ file: copy, agent, id, parentId: parent, from, changed });
       }
     }
   }

@@ -4,18 +4,17 @@
  */
 
 import { basename, join } from "node:path";
-import { describeError } from "../base/errors.ts";
 import { remove, statPath } from "../base/files.ts";
-import { numberOf, stringOf } from "../base/json.ts";
+import { type JsonRecord, numberOf, stringOf } from "../base/json.ts";
 import type { Paths } from "../config/config.ts";
 import { readNote } from "../hosts/blocks.ts";
 import { storedNames } from "../hosts/names.ts";
 import type { Session } from "../hosts/session.ts";
-import { openDatabase, type SqlDatabase, type SqlRow, textOf } from "../store/sqlite.ts";
+import { openDatabase, type SqlDatabase } from "../store/sqlite.ts";
 import { tryHead } from "../transcripts/head.ts";
 
-/** The facts of a session in the note of its copy. */
-export interface Told extends Pick<Session, "agent" | "id" | "parentId"> {
+/** A copy, with the facts of its session that its note has. */
+export interface Copy extends Pick<Session, "agent" | "id" | "parentId" | "file"> {
   /** `store`: a host's database or document; `prompts`; `shared`: another person's. @default an idle transcript */
   from?: string | undefined;
   /** The time of its last change, in milliseconds. */
@@ -24,7 +23,7 @@ export interface Told extends Pick<Session, "agent" | "id" | "parentId"> {
   machine?: string | undefined;
 }
 
-type Known = ReadonlyMap<string, Told>;
+type Copies = Map<string, Copy>;
 type Place = Pick<Paths, "copies">;
 
 /** The files of the table. */
@@ -41,70 +40,76 @@ function tablePath({ copies }: Place): string {
   return join(copies, "list.db");
 }
 
-/** The sessions without a copy where none can be written, by the path that it would have. */
-const unwritten = new Map<string, Told>();
+/** The sessions without a copy where none can be written, as if there were one, by the path that it would have. */
+const unwritten: Copies = new Map();
 
 /** Lists a session as if there were a copy of it. */
-export function tellUnwritten(file: string, told: Told): void {
-  unwritten.set(file, told);
+export function tellUnwritten(copy: Copy): void {
+  unwritten.set(copy.file, copy);
 }
 
-/** Returns the facts of every copy in the folder of copies, by its path without the suffix. */
-export function toldCopies(paths: Place): Map<string, Told> {
-  const listed = [...readTold(paths).told].map(([name, told]) => [join(paths.copies, name), told] as const);
-  return new Map([...listed, ...unwritten]);
+/** Returns every copy in the folder of copies, by its path without the suffix. */
+export function listCopies(paths: Place): Copies {
+  return new Map([...readFolder(paths, readTable(paths, readRows)), ...unwritten]);
 }
 
-/** Reads the session of each copy: from the table, and from its note where the table does not have it. */
-function readTold(paths: Place): { told: Map<string, Told>; known: Known | undefined } {
+/** Returns the copies of own sessions. */
+export function ownCopies(paths: Place): Copy[] {
+  return [...listCopies(paths).values()].filter(({ owner }) => owner === undefined);
+}
+
+/** Reads the copies in the folder: as they are known, and else from their notes. */
+function readFolder(paths: Place, known: Copies | undefined): Copies {
   const names = storedNames(paths.copies).filter((name) => name.endsWith(".jsonl"));
-  const known = readTable(paths, readRows);
-  const told = new Map<string, Told>();
-  for (const name of names) {
-    const found = known?.get(name) ?? readOwner(join(paths.copies, name));
-    if (found) told.set(name, found);
-  }
-  return { told, known };
+  return new Map(
+    names.flatMap((name) => {
+      const file = join(paths.copies, name);
+      const copy = known?.get(file) ?? readCopy(file);
+      return copy ? [[file, copy]] : [];
+    }),
+  );
 }
 
-/** Returns the session of a copy by its note, else by its rows. */
-function readOwner(file: string): Told | undefined {
-  const note = readNote(file) ?? {};
-  const [agent, id] = [stringOf(note.agent), stringOf(note.id)];
-  const [from, owner, machine] = [note.from, note.owner, note.machine].map(stringOf);
-  if (agent !== undefined && id !== undefined)
-    return {
-      agent,
-      id,
-      parentId: stringOf(note.parent),
-      from,
-      changed: numberOf(note.changed),
-      owner,
-      machine,
-    };
-  const head = tryHead(file);
-  return head?.id === undefined ? undefined : { agent: head.agent, id: head.id, parentId: head.parentId };
+/** Reads the session of a copy from its note, else from its rows. */
+function readCopy(file: string): Copy | undefined {
+  const copy = toCopy(file, readNote(file) ?? {});
+  if (copy) return copy;
+  const { agent, id, parentId: parent } = tryHead(file) ?? {};
+  return toCopy(file, { agent, id, parent });
 }
 
-function readRows(db: SqlDatabase): Known {
-  const rows = db.all("SELECT name, agent, id, parent, source, changed, owner, machine FROM copies");
-  const toTold = ({ agent, id, parent, source, changed, owner, machine }: SqlRow): Told => ({
-    agent: String(agent),
-    id: String(id),
-    parentId: textOf(parent),
-    from: textOf(source),
-    changed: numberOf(changed),
-    owner: textOf(owner),
-    machine: textOf(machine),
-  });
-  return new Map(rows.map((row) => [String(row.name), toTold(row)]));
+/** Returns a copy by its note, or by a row of the table; undefined where that names no session. */
+function toCopy(file: string, note: JsonRecord): Copy | undefined {
+  const [agent, id, parentId, from, owner, machine] = [
+    note.agent,
+    note.id,
+    note.parent,
+    note.from,
+    note.owner,
+    note.machine,
+  ].map(stringOf);
+  if (agent === undefined || id === undefined) return undefined;
+  return { file, agent, id, parentId, from, changed: numberOf(note.changed), owner, machine };
+}
+
+function readRows(db: SqlDatabase, { copies }: Place): Copies {
+  const rows = db.all(
+    'SELECT name, agent, id, parent, source AS "from", changed, owner, machine FROM copies',
+  );
+  return new Map(
+    rows.flatMap(({ name, ...note }) => {
+      const file = join(copies, String(name));
+      const copy = toCopy(file, note);
+      return copy ? [[file, copy]] : [];
+    }),
+  );
 }
 
 /** Reads from the table; undefined where it is missing, damaged or of another form: the notes say the same. */
-function readTable<T>(paths: Place, read: (db: SqlDatabase) => T): T | undefined {
+function readTable<T>(paths: Place, read: (db: SqlDatabase, paths: Place) => T): T | undefined {
   if (!statPath(tablePath(paths))) return undefined;
   try {
-    return withTable(paths, { create: false }, read);
+    return withTable(paths, { create: false }, (db) => read(db, paths));
   } catch {
     return undefined;
   }
@@ -137,42 +142,37 @@ interface Kept {
 }
 
 /**
- * Brings the table up to date with the folder. One that knows a copy which is gone is made anew: no page of it may keep the name of
- * a forgotten session. Returns the reason where it cannot be written: listings do without.
+ * Brings the table up to date with the folder; listings do without where it cannot be written. One that knows a copy which is gone
+ * is made anew: no page of it may keep the name of a forgotten session.
  */
-export function keepCopyList(
-  paths: Place,
-  { written = [], states = new Map() }: Kept = {},
-): string | undefined {
-  const { told, known } = readTold(paths);
-  const anew = new Set([...written].map((file) => basename(file)));
-  for (const name of anew) {
-    const found = readOwner(join(paths.copies, name));
-    if (found) told.set(name, found);
-  }
+export function keepCopyList(paths: Place, { written = [], states = new Map() }: Kept = {}): void {
+  const known = readTable(paths, readRows);
   const isMade = statPath(tablePath(paths)) !== undefined;
-  const hasGone = isMade && (!known || known.keys().some((name) => !told.has(name)));
-  const missing = [...told].filter(([name]) => hasGone || anew.has(name) || !known?.has(name));
-  if (!hasGone && missing.length + states.size === 0) return undefined;
+  const current = new Map(known);
+  for (const file of written) current.delete(file);
+  const copies = readFolder(paths, current);
+  const hasGone = isMade && (!known || known.keys().some((file) => !copies.has(file)));
+  const missing = [...copies.values()].filter(({ file }) => hasGone || !current.has(file));
   try {
     if (hasGone) for (const part of PARTS) remove(tablePath(paths) + part);
-    if (missing.length + states.size === 0) return undefined;
-    withTable(paths, { create: true }, (db) => {
-      db.exec(SCHEMA);
-      db.transaction(() => {
-        for (const [name, { agent, id, parentId, from, changed, owner, machine }] of missing)
-          db.run(
-            "INSERT OR REPLACE INTO copies VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            name,
-            agent,
-            id,
-            ...[parentId, from, changed, owner, machine].map((value) => value ?? null),
-          );
-        for (const entry of states) db.run("INSERT OR REPLACE INTO sources VALUES (?, ?)", ...entry);
-      });
-    });
-    return undefined;
-  } catch (error) {
-    return describeError(error);
+    if (missing.length + states.size > 0)
+      withTable(paths, { create: true }, (db) => writeRows(db, missing, states));
+  } catch {
+    // a folder that takes no write
   }
+}
+
+function writeRows(db: SqlDatabase, copies: readonly Copy[], states: SourceStates): void {
+  db.exec(SCHEMA);
+  db.transaction(() => {
+    for (const { file, agent, id, parentId, from, changed, owner, machine } of copies)
+      db.run(
+        "INSERT OR REPLACE INTO copies VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        basename(file),
+        agent,
+        id,
+        ...[parentId, from, changed, owner, machine].map((value) => value ?? null),
+      );
+    for (const entry of states) db.run("INSERT OR REPLACE INTO sources VALUES (?, ?)", ...entry);
+  });
 }

@@ -7,7 +7,7 @@ import type { Paths } from "../config/config.ts";
 import type { Host } from "../hosts/host.ts";
 import { HOSTS } from "../hosts/hosts.ts";
 
-import { toldCopies } from "./copy-list.ts";
+import { ownCopies } from "./copy-list.ts";
 import { type FindOptions, givenTranscripts, hostedTranscripts, type TranscriptFile } from "./places.ts";
 
 /** Returns every file that is a transcript by place and name, or may be one by content. */
@@ -24,8 +24,7 @@ export function findTranscripts(
 export function archivedTranscripts(paths: Paths): TranscriptFile[] {
   // what a host still keeps in a store is not archived: it goes on with it
   const kept = new Set(HOSTS.filter((host) => listStores(host, paths).length > 0).map(({ agent }) => agent));
-  const own = [...toldCopies(paths)].filter(([, { owner }]) => owner === undefined);
-  return own.map(([file, { agent, id, parentId, from }]) => ({
+  return ownCopies(paths).map(({ file, agent, id, parentId, from }) => ({
     file,
     agent,
     id,

@@ -14,7 +14,7 @@ import type { Host } from "../hosts/host.ts";
 import { findHost, HOSTS } from "../hosts/hosts.ts";
 import type { Agent, SessionKey } from "../hosts/session.ts";
 import { copiesFolder } from "../hosts/table.ts";
-import { toldCopies } from "./copy-list.ts";
+import { listCopies } from "./copy-list.ts";
 import { findNaming } from "./places.ts";
 
 /** Increases with every change of the shape. */
@@ -132,7 +132,7 @@ const TEXT_FIELDS = [
 /** Returns the agent by a transcript's place and name, for files that are gone, and our copies. */
 export function agentByPlace(file: string, paths: PathsWithRules): Agent {
   const agent = (findNaming(file) ?? hostByPlace(file, paths))?.agent;
-  return agent ?? toldCopies(paths).get(file)?.agent ?? "plain";
+  return agent ?? listCopies(paths).get(file)?.agent ?? "plain";
 }
 
 /** Returns the host in whose place a file lies. */

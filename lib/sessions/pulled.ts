@@ -12,7 +12,7 @@ import { statUnpacked } from "../hosts/packed.ts";
 import type { Session } from "../hosts/session.ts";
 import { withExistingState } from "../store/state.ts";
 import { isStorageError } from "../store/storage-errors.ts";
-import { type Told, toldCopies } from "./copy-list.ts";
+import { type Copy, listCopies } from "./copy-list.ts";
 import { exclusionBy } from "./gate.ts";
 import { META_SCHEMA_VERSION, type SessionMeta } from "./meta.ts";
 import { hasPulled } from "./places.ts";
@@ -41,12 +41,12 @@ export function besideCopy(file: string): string {
 
 /** Returns the paths of the copies of others' sessions, without the suffix; none where the user names what is read. */
 export function pulledFiles(paths: Paths): string[] {
-  return [...toldPulled(paths).keys()];
+  return pulledCopies(paths).map(({ file }) => file);
 }
 
-function toldPulled(paths: Paths): ReadonlyMap<string, Told> {
-  if (paths.transcripts.length > 0) return new Map();
-  return new Map([...toldCopies(paths)].filter(([, { owner }]) => owner !== undefined));
+function pulledCopies(paths: Paths): Copy[] {
+  if (paths.transcripts.length > 0) return [];
+  return [...listCopies(paths).values()].filter(({ owner }) => owner !== undefined);
 }
 
 interface PulledOptions {
@@ -61,12 +61,12 @@ export function pulledSessions(
   paths: PathsWithRules,
   { files, excluded = false }: PulledOptions = {},
 ): Session[] {
-  const told = files?.length === 0 ? new Map<string, Told>() : toldPulled(paths);
+  const copies = files?.length === 0 ? [] : pulledCopies(paths);
+  const wanted = files && new Set(files);
   const { admits } = exclusionBy(paths);
-  const sessions = [...(files ?? told.keys())].flatMap((file): Session[] => {
-    const [about, stat] = [told.get(file), statUnpacked(file)];
-    if (!about || !stat) return [];
-    const { agent, id, owner, machine } = about;
+  const sessions = copies.flatMap(({ file, agent, id, owner, machine }): Session[] => {
+    const stat = wanted?.has(file) === false ? undefined : statUnpacked(file);
+    if (!stat) return [];
     const said = recordOf(readJson(besideCopy(file)));
     const [name, project, cwd, parentId, startedAt] = [
       said.name,
