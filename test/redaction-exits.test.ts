@@ -20,7 +20,7 @@ import { piAssistant, piHeader, piLinked, piUser } from "./support/pi.ts";
 import { type PiHost, piHost } from "./support/pi-host.ts";
 import type { Row } from "./support/rows.ts";
 import { runScript, shellWords } from "./support/run.ts";
-import { writeWork } from "./support/work.ts";
+import { lay } from "./support/world.ts";
 
 setDefaultTimeout(120_000);
 
@@ -124,13 +124,14 @@ function layTranscripts(): void {
     cwd: folder,
     rows: chain([claudeUser({ ...own, text: "hello" }), ...claudeAssistant({ ...own, text: "hi" })]),
   });
-  writeWork(
+  lay(
     home,
-    "ended",
-    { day: 1, cwd: folder },
-    ["fails", "deploy --now", REFUSED],
-    ["runs", `allow zebra ${planted}`, ""],
-    ["runs", "deploy --now", "done"],
+    `@claude 00000001 2026-02-01 10:00 in ${folder}
+[Bash deploy --now] failed
+  ${REFUSED}
+[Bash allow zebra ${planted}]
+[Bash deploy --now]
+  done`,
   );
   const plain = [`{"role":"user","content":"plain gateway ${planted.replaceAll('"', '\\"')}"}`];
   write(join(home.root, "plain", `notes-${IN_PATH}.jsonl`), `${plain.join("\n")}\n`);

@@ -7,16 +7,24 @@ import { type TemporaryHome, temporaryHome, write } from "./support/home.ts";
 import { indexHome, openHomeStore } from "./support/index.ts";
 import { jsonl, uuidFrom } from "./support/rows.ts";
 import { notePull } from "./support/share.ts";
-import { type Turn, writeWork } from "./support/work.ts";
+import { lay } from "./support/world.ts";
 
 const ME = uuidFrom("me");
 const SILENCE = { stdout: "", stderr: "", exitCode: 0 };
 
-/** A home whose index holds these sessions, each on a day of its own. */
-async function homeWith(sessions: Record<string, Turn[]>, cwd = "/srv/shop"): Promise<TemporaryHome> {
-  const home = temporaryHome();
+/** Lays sessions, each on a day of its own. */
+function layAll(home: TemporaryHome, sessions: Record<string, string[]>, cwd = home.project): void {
   for (const [i, [name, turns]] of Object.entries(sessions).entries())
-    writeWork(home, name, { day: i + 1, cwd }, ["user", "go on"], ...turns);
+    lay(
+      home,
+      [`@claude ${uuidFrom(name)} 2026-02-0${i + 1} 10:00 in ${cwd}`, "User: go on", ...turns].join("\n"),
+    );
+}
+
+/** A home whose index holds these sessions. */
+async function homeWith(sessions: Record<string, string[]>): Promise<TemporaryHome> {
+  const home = temporaryHome();
+  layAll(home, sessions, "/srv/shop");
   await index(home);
   return home;
 }
@@ -68,11 +76,12 @@ function notePulled(home: TemporaryHome): void {
 const RTK = "error: unrecognized subcommand 'bun'\n\nUsage: rtk [OPTIONS] <COMMAND>";
 const short = (name: string) => uuidFrom(name).slice(0, 8);
 
-const fails = (command: string, output: string): Turn => ["fails", command, output];
-const runs = (command: string, output = "fine"): Turn => ["runs", command, output];
-const edits = (file: string, was: string, is: string): Turn => ["edits", `/srv/shop/${file}`, was, is];
+const fails = (command: string, output: string) =>
+  `[Bash ${command}] failed\n  ${output.replaceAll("\n", "\n  ")}`;
+const runs = (command: string, output = "fine") => `[Bash ${command}]\n  ${output}`;
+const edits = (file: string, was: string, is: string) => `[Edit /srv/shop/${file}]\n  -${was}\n  +${is}`;
 /** A command that fails, and goes well after some steps. */
-const ended = (command: string, output: string, ...steps: Turn[]): Turn[] => [
+const ended = (command: string, output: string, ...steps: string[]): string[] => [
   fails(command, output),
   ...steps,
   runs(command),
@@ -142,12 +151,11 @@ const SHOP = "github.com/acme/shop";
 /** Puts into the replica what some owners did, each in a session of a project. */
 async function share(
   home: TemporaryHome,
-  sessions: Record<string, Turn[]>,
+  sessions: Record<string, string[]>,
   { project = SHOP, rename = (text: string) => text } = {},
 ): Promise<void> {
   using theirs = temporaryHome();
-  for (const [i, [name, turns]] of Object.entries(sessions).entries())
-    writeWork(theirs, name, { day: i + 1, cwd: theirs.project }, ["user", "go on"], ...turns);
+  layAll(theirs, sessions);
   const store = openStore(home.paths.database);
   const own = store.prepare("SELECT id FROM own_sessions").all();
   const known = new Set(own.map(({ id }) => id));
@@ -166,7 +174,7 @@ async function share(
 }
 
 const ZOD = "Error: Cannot find module 'zodiac' in the project";
-const zod = (...steps: Turn[]) => ended("npm test", ZOD, ...steps);
+const zod = (...steps: string[]) => ended("npm test", ZOD, ...steps);
 const installed = zod(runs("npm install zodiac", "added"));
 
 describe("what others did is told", () => {
@@ -193,7 +201,7 @@ describe("what others did is told", () => {
 
   test("with one's own end as one of two, and of one's own it needs no other", async () => {
     using home = sharedHome();
-    writeWork(home, "mine", { day: 3, cwd: home.project }, ["user", "go on"], ...installed);
+    layAll(home, { mine: installed });
     await index(home);
     await share(home, { "alice 1": installed, "mallory 1": zod(runs("npm install zodiac-evil", "added")) });
     expect(await ask(home)).toBe(
@@ -242,7 +250,7 @@ describe("what others did is told", () => {
 
   test("and nobody silences one's own end by sessions of a shared project", async () => {
     using home = sharedHome();
-    writeWork(home, "mine", { day: 3, cwd: home.project }, ["user", "go on"], ...installed);
+    layAll(home, { mine: installed });
     await index(home);
     const noise = ["make", "gradle", "mvn"].map((name, i) => [
       `m${i} 1`,

@@ -12,11 +12,11 @@ import {
 } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import { setup as runSetup, type Start } from "../scripts/setup.ts";
-import { claudeAssistant, claudeUser } from "./support/claude.ts";
-import { layFixtures, type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
+import { layFixtures, type TemporaryHome, temporaryHome, write } from "./support/home.ts";
 import { runInProcess, runWithin } from "./support/in-process.ts";
 import { uuidFrom } from "./support/rows.ts";
 import { BUN_PATH, ROOT, runCommand, scriptPath, startScript } from "./support/run.ts";
+import { lay } from "./support/world.ts";
 
 let home: TemporaryHome;
 beforeEach(() => {
@@ -141,33 +141,22 @@ test("setup moves an installation of another folder to this one", async () => {
   ]);
 });
 
-type Work = Partial<Record<"asked" | "cwd" | "told", string>> & { day: string };
-
 /** A session in which a question was answered. */
-function writeWork(
-  name: string,
-  {
-    asked = "",
-    day,
-    cwd = home.project,
-    told = `${asked} Because the ${name} module retries too often.`,
-  }: Work,
-): void {
-  const sessionId = uuidFrom(name);
-  const row = (minute: number) => ({ cwd, sessionId, at: `2026-02-${day}T10:0${minute}:00.000Z` });
-  const rows = [
-    claudeUser({ ...row(1), text: `Have a look at the ${name} module. ${asked}` }),
-    ...claudeAssistant({ ...row(2), text: told }),
-  ];
-  writeClaude(home, { id: sessionId, cwd, rows });
+function writeWork(name: string, asked: string, day: string, cwd = home.project): void {
+  lay(
+    home,
+    `@claude ${uuidFrom(name)} 2026-02-${day} 10:01 in ${cwd}
+User: Have a look at the ${name} module. ${asked}
+Assistant: ${asked} Because the ${name} module retries too often.`,
+  );
 }
 
 const asked = (stdout: string) => stdout.match(/(?<=^ {2}\S.* search ).*$/gm);
 
 test("setup asks what a person would, of the sessions of the project one stands in first, quoted for a shell", async () => {
-  writeWork("alpha", { day: "01", asked: "Why is the gateway's retry limit low?" });
-  writeWork("gamma", { day: "03", asked: "Why is it?", cwd: "/elsewhere" });
-  writeWork("billing", { day: "02", asked: "Can you look at it?" });
+  writeWork("alpha", "Why is the gateway's retry limit low?", "01");
+  writeWork("gamma", "Why is it?", "03", "/elsewhere");
+  writeWork("billing", "Can you look at it?", "02");
   const questions = asked((await setupIn(home.project, "--yes")).stdout);
   expect(questions?.slice(0, 2)).toEqual([
     "'what came of \"Have a look at the billing module\"?'",
@@ -178,7 +167,7 @@ test("setup asks what a person would, of the sessions of the project one stands 
 });
 
 test("setup asks nothing where nothing was said", async () => {
-  writeClaude(home, { rows: [claudeUser({ text: "hello" })] });
+  lay(home, "@claude 00000001 2026-02-03 14:30\nUser: hello");
   const { stdout, exitCode } = await setup("--yes");
   expect(stdout).toContain("1 session can be searched now\n");
   expect([asked(stdout), exitCode]).toEqual([null, 0]);

@@ -15,7 +15,7 @@ import { countColumns } from "../../lib/base/terminal.ts";
 import { type TemporaryHome, temporaryHome } from "../support/home.ts";
 import { uuidFrom } from "../support/rows.ts";
 import { ROOT } from "../support/run.ts";
-import { type Turn, writeWork } from "../support/work.ts";
+import { lay } from "../support/world.ts";
 
 const COMMANDS = [
   'session-memory search "why do we retry payments three times" "payment retry limit" --limit 1',
@@ -118,33 +118,43 @@ function escapeXml(text: string): string {
 
 /** Writes the sample: three sessions of one project in the last days. */
 function writeSample(home: TemporaryHome): void {
-  const today = Math.floor((Date.now() - Date.UTC(2026, 1, 1)) / 86_400_000);
-  const sample = (name: string, daysAgo: number, ...turns: Turn[]) =>
-    writeWork(home, name, { day: 1 + today - daysAgo, cwd: home.project }, ...turns);
+  const sample = (name: string, daysAgo: number, turns: string) => {
+    const day = new Date(Date.now() - daysAgo * 86_400_000).toISOString().slice(0, 10);
+    lay(home, `@claude ${uuidFrom(name)} ${day} 10:00\n${turns}`);
+  };
   sample(
     "tests",
     9,
-    ["user", "the tests fail on a fresh machine, and pass the second time"],
-    ["fails", "npm test", `${ERROR}\n  at test/orders.test.ts:12\n3 failed, 39 passed`],
-    ["says", "The tests start before PostgreSQL takes connections: the second run finds it ready."],
-    ["edits", join(home.project, "test/setup.ts"), "export {};", "await waitForPort(5432);"],
-    ["runs", "npm test", "42 passed"],
-    ["says", "test/setup.ts waits for the port now; all 42 tests pass on a fresh machine."],
+    `User: the tests fail on a fresh machine, and pass the second time
+[Bash npm test] failed
+  ${ERROR}
+    at test/orders.test.ts:12
+  3 failed, 39 passed
+Assistant: The tests start before PostgreSQL takes connections: the second run finds it ready.
+[Edit ${home.project}/test/setup.ts]
+  -export {};
+  +await waitForPort(5432);
+[Bash npm test]
+  42 passed
+Assistant: test/setup.ts waits for the port now; all 42 tests pass on a fresh machine.`,
   );
   sample(
     "retries",
     3,
-    ["user", "why do some payments fail for good? retry them, but not for ever"],
-    ["says", "The provider drops about one request in ten, and two in a row were seen once."],
-    ["edits", join(home.project, "src/pay.ts"), "const retryLimit = 1;", "const retryLimit = 3;"],
-    ["says", "A payment is retried three times: two in a row were lost once, three never."],
-    ["runs", 'git commit -am "fix(pay): retry a payment three times"', "[main 4be1f02] fix(pay): retry"],
+    `User: why do some payments fail for good? retry them, but not for ever
+Assistant: The provider drops about one request in ten, and two in a row were seen once.
+[Edit ${home.project}/src/pay.ts]
+  -const retryLimit = 1;
+  +const retryLimit = 3;
+Assistant: A payment is retried three times: two in a row were lost once, three never.
+[Bash git commit -am "fix(pay): retry a payment three times"]
+  [main 4be1f02] fix(pay): retry`,
   );
   sample(
     "invoices",
     1,
-    ["user", "number the invoices by year"],
-    ["says", "Invoices are numbered by year now, from 2026-0001 on."],
+    `User: number the invoices by year
+Assistant: Invoices are numbered by year now, from 2026-0001 on.`,
   );
 }
 
