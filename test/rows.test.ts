@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { Store } from "../lib/store/store.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { homePerTest, writeClaude } from "./support/home.ts";
-import { indexHome, openHomeStore, settingsWith } from "./support/index.ts";
+import { indexHome, openHomeStore } from "./support/index.ts";
 import { type Row, uuidFrom } from "./support/rows.ts";
 
 const home = homePerTest();
@@ -73,10 +73,10 @@ describe("a pattern that reaches over several rows", () => {
   const rest = [{ text: "what of the otter?" }, { text: "it sleeps" }];
 
   test("is not indexed while it is excluded", async () => {
-    const exclude = { sessions: [], projects: [], patterns: [PATTERN] };
+    const rules = { ...home.paths.rules, exclude: { sessions: [], projects: [], patterns: [PATTERN] } };
     writeClaude(home, { id: ID, rows: talk });
     const store = openHomeStore(home);
-    await indexHome(home, store, { settings: settingsWith({ exclude }) });
+    await indexHome(home, store, { paths: { ...home.paths, rules } });
     expect(all(store, "SELECT text FROM rows")).toEqual(rest);
     expect(all(store, "SELECT subject FROM exchanges")).toEqual([{ subject: "what of the otter?" }]);
     expect(all(store, "SELECT content FROM session_chunks")).toEqual([
