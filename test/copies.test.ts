@@ -2,7 +2,17 @@
 
 import { Database } from "bun:sqlite";
 import { describe, expect, setSystemTime, test } from "bun:test";
-import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { readNote, writeBlocks } from "../lib/hosts/blocks.ts";
@@ -64,6 +74,28 @@ describe("copies", () => {
       expect(db.query("SELECT id FROM copies ORDER BY id").values().flat()).toEqual(ids);
       db.close();
     }
+  });
+
+  test("are made anew once when a session went on, by what the table says of them", async () => {
+    using home = temporaryHome();
+    const file = await copied(home, "herons");
+    const copy = `${copyOf(home, "herons")}.gz`;
+    const made = () => statSync(copy).ino;
+    const first = made();
+    await begin(home);
+    expect(made()).toBe(first);
+    appendFileSync(file, readFileSync(file, "utf8").replaceAll("reeds", "old willows"));
+    const at = new Date(Date.now() - 1.5 * DAY_MS);
+    utimesSync(file, at, at);
+    await begin(home);
+    const second = made();
+    expect(second).not.toBe(first);
+    expect(gunzipSync(readFileSync(copy)).toString()).toContain("old willows");
+    await begin(home);
+    expect(made()).toBe(second);
+    home.configure({ redact: { extra: ["willows"] } });
+    await begin(home);
+    expect(gunzipSync(readFileSync(copy)).toString()).not.toContain("willows");
   });
 
   test("say whose they are and where from", async () => {

@@ -26,6 +26,7 @@ import { statStored } from "../hosts/names.ts";
 import { ownFolder } from "../hosts/outputs.ts";
 import type { Session } from "../hosts/session.ts";
 import { type Copy, keepCopyList, ownCopies } from "../sessions/copy-list.ts";
+import { currentExclusion } from "../sessions/gate.ts";
 import { archivePlace, hostedTranscripts, newsFile } from "../sessions/places.ts";
 import { besideCopy, idsOf, pulledSessions } from "../sessions/pulled.ts";
 import { sessionKey } from "../sessions/record.ts";
@@ -102,9 +103,10 @@ export async function updateArchive(options: ArchiveOptions): Promise<void> {
     removeLeftovers(paths.copies);
     if (hasFormer) await withLock(copiesLock(paths), LOCK_WAIT_MS, () => takeFormer(paths));
     removeExcluded(paths);
-    await rewriteAlone(options);
-    if (isOn) await copyIdle(options);
-    keepCopyList(paths);
+    const copies = ownCopies(paths);
+    const written = await rewriteAlone(copies, options);
+    if (isOn) written.push(...(await copyIdle(copies, options)));
+    keepCopyList(paths, { written });
   } finally {
     release();
   }
@@ -112,6 +114,9 @@ export async function updateArchive(options: ArchiveOptions): Promise<void> {
 
 /** Removes the copies of sessions that are kept out by now; of those in hosts' databases whoever reads these does so. */
 function removeExcluded(paths: PathsWithRules): void {
+  const { paths: now, isForgotten } = currentExclusion(paths);
+  const { sessions: out, projects } = now.rules.exclude;
+  if (out.length + projects.length === 0 && !isForgotten) return;
   const sessions = ownCopies(paths)
     .filter(isIdle)
     .flatMap((copy) => identifySession(copy) ?? []);
@@ -122,15 +127,22 @@ function removeExcluded(paths: PathsWithRules): void {
 /** A command that reads a host's database holds its lock no longer. */
 const LOCK_WAIT_MS = 10_000;
 
-/** Writes copies anew that were made under other rules and whose transcript is gone. */
-async function rewriteAlone({ paths, isOver, rest }: ArchiveOptions): Promise<void> {
+/** Writes copies anew that were made under other rules and whose transcript is gone; returns these. */
+async function rewriteAlone(
+  copies: readonly Copy[],
+  { paths, isOver, rest }: ArchiveOptions,
+): Promise<string[]> {
   const rules = readRules(paths);
   const version = rulesVersion(paths);
-  for (const { file } of copiesAlone(ownCopies(paths), paths)) {
-    if (isOver?.()) return;
+  const outdated = copies.filter((copy) => copy.rules !== version);
+  const written: string[] = [];
+  for (const { file } of copiesAlone(outdated, paths)) {
+    if (isOver?.()) break;
     if ((readNote(file) ?? { rules: version }).rules === version) continue;
     await withLock(copiesLock(paths), LOCK_WAIT_MS, () => rewrite(file, { rules, version, rest }));
+    written.push(file);
   }
+  return written;
 }
 
 interface Rewriting extends Pick<CopyOptions, "rules" | "rest" | "dryRun"> {
@@ -164,8 +176,8 @@ function shownNote({ place, ...note }: JsonRecord, { clean, hasText, hasPatterns
   return shown === "" || (hasPatterns && hasText(shown)) ? note : { ...note, place: shown };
 }
 
-/** Makes the copies that are due, those first whose transcripts go first, as far as there is room. */
-async function copyIdle(options: ArchiveOptions): Promise<void> {
+/** Makes the copies that are due, those first whose transcripts go first, as far as there is room; returns these. */
+async function copyIdle(copies: readonly Copy[], options: ArchiveOptions): Promise<string[]> {
   const { paths, settings, listed, isOver } = options;
   const { maxMb, agents } = settings.archive;
   const idle = Date.now() - IDLE_MS;
@@ -177,20 +189,20 @@ async function copyIdle(options: ArchiveOptions): Promise<void> {
     Date.parse(modifiedAt) < idle;
   const keptUntil = deletionTime(paths);
   const all = listed ? visibleAmong(listed, paths) : listSessions(paths, { subagents: true });
-  const sessions = all.filter(isWanted).sort((a, b) => keptUntil(a) - keptUntil(b));
-  const bytesOf = new Map(
-    ownCopies(paths)
-      .filter(isIdle)
-      .map(({ file }) => [file, copyBytes(file)]),
-  );
-  const wanted = new Set(sessions.map((session) => archivePlace(paths, session)));
+  const wanted = all
+    .filter(isWanted)
+    .sort((a, b) => keptUntil(a) - keptUntil(b))
+    .map((session) => ({ session, file: archivePlace(paths, session) }));
+  const there = new Map(copies.filter(isIdle).map((copy) => [copy.file, copy]));
+  const bytesOf = new Map(there.keys().map((file) => [file, copyBytes(file)]));
+  const places = new Set(wanted.map(({ file }) => file));
   // What is due no longer is kept: a session that goes on has its copy of before.
-  let used = [...bytesOf].reduce((sum, [file, bytes]) => (wanted.has(file) ? sum : sum + bytes), 0);
-  const due: { session: Session; file: string }[] = [];
-  for (const session of sessions) {
-    const file = archivePlace(paths, session);
+  let used = [...bytesOf].reduce((sum, [file, bytes]) => (places.has(file) ? sum : sum + bytes), 0);
+  const version = rulesVersion(paths);
+  const due: typeof wanted = [];
+  for (const { session, file } of wanted) {
     const held = bytesOf.get(file);
-    const isCurrent = held !== undefined && isCopied(session, file, paths);
+    const isCurrent = held !== undefined && isCopied(session, there.get(file), version);
     if (!isCurrent && !isPlainName(session.id)) continue; // its id names the copy
     const bytes = isCurrent ? held : Math.ceil((session.size + outputBytes(session)) * SHARE_MAX);
     if (used + bytes > maxMb * BYTES_PER_MB) {
@@ -200,10 +212,13 @@ async function copyIdle(options: ArchiveOptions): Promise<void> {
     used += bytes;
     if (!isCurrent) due.push({ session, file });
   }
+  const written: string[] = [];
   for (const { session, file } of due) {
     if (isOver?.()) break;
     await copySession(session, file, options);
+    written.push(file);
   }
+  return written;
 }
 
 /** Returns when hosts delete transcripts: of the ones that stay, the last deeds are wanted most. */
@@ -216,14 +231,12 @@ function deletionTime(paths: Paths): (session: Session) => number {
   };
 }
 
-/** Returns whether a copy holds what its transcript holds now, by the rules as they are now. */
-function isCopied(session: Session, copy: string, paths: PathsWithRules): boolean {
-  const { size, modifiedAt } = session;
-  const note = readNote(copy);
-  const isSame = note?.size === size && note.modified === modifiedAt && note.rules === rulesVersion(paths);
-  return (
-    isSame &&
-    hostOutputs(session).every((output) => statStored(outputPlace(copy, fileStem(basename(output)))))
+/** Returns whether a copy holds what its transcript holds now, by this version of the rules. */
+function isCopied(session: Session, copy: Copy | undefined, version: string): boolean {
+  if (copy?.size !== session.size || copy.modified !== session.modifiedAt || copy.rules !== version)
+    return false;
+  return hostOutputs(session).every((output) =>
+    statStored(outputPlace(copy.file, fileStem(basename(output)))),
   );
 }
 

@@ -21,6 +21,10 @@ export interface Copy extends Pick<Session, "agent" | "id" | "parentId" | "file"
   changed?: number | undefined;
   owner?: string | undefined;
   machine?: string | undefined;
+  /** The bytes and the ISO time of the transcript that was copied, and the version of the rules. */
+  size?: number | undefined;
+  modified?: string | undefined;
+  rules?: string | undefined;
 }
 
 type Copies = Map<string, Copy>;
@@ -31,7 +35,8 @@ const PARTS = ["", "-wal", "-shm", "-journal"];
 
 const SCHEMA = `
 CREATE TABLE IF NOT EXISTS copies (
-  name TEXT PRIMARY KEY, agent TEXT NOT NULL, id TEXT NOT NULL, parent TEXT, source TEXT, changed REAL, owner TEXT, machine TEXT
+  name TEXT PRIMARY KEY, agent TEXT NOT NULL, id TEXT NOT NULL, parent TEXT, source TEXT, changed REAL, owner TEXT, machine TEXT,
+  size REAL, modified TEXT, rules TEXT
 );
 -- the state in which a host's file was read, by a hash of its path
 CREATE TABLE IF NOT EXISTS sources (place INTEGER PRIMARY KEY, state TEXT NOT NULL)`;
@@ -80,21 +85,24 @@ function readCopy(file: string): Copy | undefined {
 
 /** Returns a copy by its note, or by a row of the table; undefined where that names no session. */
 function toCopy(file: string, note: JsonRecord): Copy | undefined {
-  const [agent, id, parentId, from, owner, machine] = [
+  const [agent, id, parentId, from, owner, machine, modified, rules] = [
     note.agent,
     note.id,
     note.parent,
     note.from,
     note.owner,
     note.machine,
+    note.modified,
+    note.rules,
   ].map(stringOf);
   if (agent === undefined || id === undefined) return undefined;
-  return { file, agent, id, parentId, from, changed: numberOf(note.changed), owner, machine };
+  const [changed, size] = [note.changed, note.size].map(numberOf);
+  return { file, agent, id, parentId, from, changed, owner, machine, size, modified, rules };
 }
 
 function readRows(db: SqlDatabase, { copies }: Place): Copies {
   const rows = db.all(
-    'SELECT name, agent, id, parent, source AS "from", changed, owner, machine FROM copies',
+    'SELECT name, agent, id, parent, source AS "from", changed, owner, machine, size, modified, rules FROM copies',
   );
   return new Map(
     rows.flatMap(({ name, ...note }) => {
@@ -165,13 +173,13 @@ export function keepCopyList(paths: Place, { written = [], states = new Map() }:
 function writeRows(db: SqlDatabase, copies: readonly Copy[], states: SourceStates): void {
   db.exec(SCHEMA);
   db.transaction(() => {
-    for (const { file, agent, id, parentId, from, changed, owner, machine } of copies)
+    for (const { file, agent, id, parentId, from, changed, owner, machine, size, modified, rules } of copies)
       db.run(
-        "INSERT OR REPLACE INTO copies VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO copies VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         basename(file),
         agent,
         id,
-        ...[parentId, from, changed, owner, machine].map((value) => value ?? null),
+        ...[parentId, from, changed, owner, machine, size, modified, rules].map((value) => value ?? null),
       );
     for (const entry of states) db.run("INSERT OR REPLACE INTO sources VALUES (?, ?)", ...entry);
   });
