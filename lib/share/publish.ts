@@ -9,10 +9,9 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { stringOf } from "../base/json.ts";
 import { sha256 } from "../base/text.ts";
 import type { SessionKey } from "../hosts/session.ts";
-import { placeKey } from "../index/stored-rows.ts";
 import { sessionKey } from "../sessions/record.ts";
 import type { Store } from "../store/store.ts";
-import { batchesBy, type Hub } from "./hub.ts";
+import { batchesBy, type Hub, type HubRow } from "./hub.ts";
 import { assertVersion } from "./hub-schema.ts";
 import {
   emptiedSessions,
@@ -275,28 +274,15 @@ function publishSessions(
     const [next] = await hub.query(sql, [origin]);
     const seq = Number(next?.seq);
     const numbers = await putSessions(hub, outgoing, { origin, seq });
-    const hashes = await readHashes(hub, [...numbers.values()]);
-    const changes = outgoing.flatMap(({ row, exchanges }) => {
+    const exchanges = outgoing.flatMap(({ row, exchanges }) => {
       const session = numbers.get(sessionKey(row));
-      return session === undefined ? [] : [{ session, ...difference(exchanges, hashes.get(session)) }];
+      return session === undefined ? [] : exchanges.map((each) => ({ ...each, session }));
     });
-    const puts = changes.flatMap(({ session, put }) => put.map((exchange) => ({ session, ...exchange })));
-    await putExchanges(hub, puts, seq);
-    const gone = changes.flatMap(({ session, gone }) => gone.map((place) => ({ session, ...place })));
-    if (gone.length > 0) {
-      // their rows stay, so that readers learn that they are gone
-      await hub.query(
-        `UPDATE session_memory.exchanges e SET seq = $2::bigint, hash = NULL, body = NULL
-         FROM jsonb_to_recordset($1::jsonb) AS r(session bigint, line integer, nth integer)
-         WHERE e.session = r.session AND e.line = r.line AND e.nth = r.nth`,
-        [JSON.stringify(gone), seq],
-      );
-    }
+    const chunks = await sendDifference(hub, exchanges, { sessions: [...numbers.values()], seq });
     // what was sent before there were exchanges, and may hold more than these
     await hub.query("DELETE FROM session_memory.chunks WHERE session = ANY($1::bigint[])", [
       [...numbers.values()],
     ]);
-    const chunks = puts.reduce((sum, { chunks }) => sum + chunks, gone.length);
     return { seq, sessions: numbers.size, chunks };
   });
 }
@@ -340,36 +326,38 @@ async function putSessions(
   );
 }
 
-/** The hash of each exchange that the hub has of a session, by its place. */
-type Hashes = Map<string, ExchangePlace & { hash: string }>;
+/** The place of an exchange at the hub, by the hub's number of its session. */
+interface HubPlace extends Pick<OutgoingExchange, "line" | "nth"> {
+  session: number;
+}
 
-type ExchangePlace = Pick<OutgoingExchange, "line" | "nth">;
-
-async function readHashes(hub: Hub, sessions: readonly number[]): Promise<Map<number, Hashes>> {
-  const hashes = new Map<number, Hashes>(sessions.map((number) => [number, new Map()]));
-  if (sessions.length === 0) return hashes;
+/** Sends the exchanges that the hub lacks or has otherwise, and empties what sessions no longer have; returns the chunks of both. */
+async function sendDifference(
+  hub: Hub,
+  exchanges: readonly (OutgoingExchange & HubPlace)[],
+  { sessions, seq }: { sessions: readonly number[]; seq: number },
+): Promise<number> {
   const rows = await hub.query(
     `SELECT session, line, nth, encode(hash, 'hex') AS hash FROM session_memory.exchanges
      WHERE session = ANY($1::bigint[]) AND hash IS NOT NULL`,
     [sessions],
   );
-  for (const { session, hash, ...row } of rows) {
-    const place = { line: Number(row.line), nth: Number(row.nth) };
-    hashes.get(Number(session))?.set(placeKey(place), { ...place, hash: String(hash) });
+  const place = ({ session, line, nth }: HubRow | HubPlace) => `${session} ${line} ${nth}`;
+  const there = new Map(rows.map((row) => [place(row), row.hash]));
+  const here = new Set(exchanges.map(place));
+  const puts = exchanges.filter((exchange) => there.get(place(exchange)) !== exchange.hash);
+  const gone = rows.filter((row) => !here.has(place(row)));
+  await putExchanges(hub, puts, seq);
+  if (gone.length > 0) {
+    // their rows stay, so that readers learn that they are gone
+    await hub.query(
+      `UPDATE session_memory.exchanges e SET seq = $2::bigint, hash = NULL, body = NULL
+       FROM jsonb_to_recordset($1::jsonb) AS r(session bigint, line integer, nth integer)
+       WHERE e.session = r.session AND e.line = r.line AND e.nth = r.nth`,
+      [JSON.stringify(gone), seq],
+    );
   }
-  return hashes;
-}
-
-/** Returns the exchanges of a session that the hub lacks or has otherwise, and the places of those to empty there. */
-function difference(
-  exchanges: readonly OutgoingExchange[],
-  there: Hashes = new Map(),
-): { put: OutgoingExchange[]; gone: ExchangePlace[] } {
-  const here = new Set(exchanges.map(placeKey));
-  return {
-    put: exchanges.filter((exchange) => there.get(placeKey(exchange))?.hash !== exchange.hash),
-    gone: [...there].flatMap(([key, { line, nth }]) => (here.has(key) ? [] : [{ line, nth }])),
-  };
+  return puts.reduce((sum, { chunks }) => sum + chunks, gone.length);
 }
 
 /** So much JSON goes in one statement: more would not answer in time on a slow line. */
@@ -377,7 +365,7 @@ const BATCH_CHARS = 512 * 1024;
 
 async function putExchanges(
   hub: Hub,
-  exchanges: readonly (OutgoingExchange & { session: number })[],
+  exchanges: readonly (OutgoingExchange & HubPlace)[],
   seq: number,
 ): Promise<void> {
   const rows = exchanges.map(({ session, line, nth, hash, rows, topics }) =>
