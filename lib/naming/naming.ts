@@ -195,16 +195,9 @@ function commitSubjects(rows: readonly Row[]): string[] {
     const [printed] = findCommits(row);
     const { verdict } = judgeCommand(row);
     if (printed !== undefined || verdict === "failed" || verdict === "stopped") return printed ?? [];
-    // A call is on one line: its subject ends where the body's first sentence begins.
-    const words = given.split(" ");
-    const end = words.findIndex(
-      (word, at) => at > 2 && /^[A-Z][a-z]/.test(word) && (DOING.test(word) || BEGINS.test(word)),
-    );
-    return words.slice(0, end === -1 ? undefined : end).join(" ");
+    return given;
   });
 }
 
-/** Words that begin a sentence, beside the verbs of work. */
-const BEGINS = /^(?:Introduc\w+|\w+ly|The|This|It|When|Now|Also|An?|In|So)\W*$/;
 /** A change's kind; who is named before a colon stays. */
 const TYPE = /^(?:feat|fix|docs|test|chore|refactor|perf|build|ci|style|revert)(?:\([^)]*\))?!?:\s*/;
