@@ -66,7 +66,7 @@ async function describeReferences(asked: Asked, maxChars: number | undefined): P
     const { withoutPage } = await import("../lib/hosts/handed.ts");
     const typed = withoutPage(text);
     if (!hasReference(typed)) return undefined;
-    const { referenceContext } = await import("../scripts/session-reference.ts");
+    const { referenceContext } = await import("../lib/naming/prompt-references.ts");
     const signal = AbortSignal.timeout(QUESTION_MS);
     const { id: current, cwd } = session;
     const options = { paths, settings, cwd, current, maxChars, model, hasTool, signal };

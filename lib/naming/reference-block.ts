@@ -22,7 +22,6 @@ import type { Session } from "../hosts/session.ts";
 import type { SessionMeta } from "../sessions/meta.ts";
 import type { Candidate } from "../sessions/resolve.ts";
 import type { Rules } from "../transcripts/rules.ts";
-import type { Citation, Confidence } from "./conversation.ts";
 
 const HEADER = headed("Session References");
 /** The least that a host hands over is 10,000 characters, and the activity of other sessions comes before these. */
@@ -31,11 +30,6 @@ const NAME_CHARS = 100;
 const DESCRIPTION_CHARS = 300;
 const SUMMARY_CHARS = 1500;
 const TAGS_CHARS = 200;
-const QUESTION_CHARS = 300;
-const ANSWER_CHARS = 3000;
-const EXCERPT_CHARS = 200;
-/** The most characters of one row that a search finds. */
-const FOUND_CHARS = 500;
 
 /** A session that a prompt mentions. */
 interface Mentioned {
@@ -43,23 +37,6 @@ interface Mentioned {
   written: string;
   session: Session;
   meta: SessionMeta | undefined;
-  answer?: AnsweredQuestion | undefined;
-}
-
-export interface AnsweredQuestion {
-  question: string;
-  /** Undefined when no model answered. */
-  answer: { text: string; confidence: Confidence; citations: Citation[] } | undefined;
-  /** The rows that a search of the session finds if there is no model. */
-  found?: { rows: FoundRow[]; isCertain: boolean } | undefined;
-  problem?: string | undefined;
-}
-
-/** A row of a search: the transcript line, the speaker or the tool, and the words. */
-interface FoundRow {
-  line: number;
-  who: string;
-  text: string;
 }
 
 interface Style extends Pick<Rules, "hasText"> {
@@ -77,10 +54,7 @@ export function referenceBlock(lines: readonly string[], maxChars: number = BLOC
 }
 
 /** Returns the lines about one session. */
-export function sessionLines(
-  { written, session, meta, answer }: Mentioned,
-  { timezone, hasText }: Style,
-): string[] {
+export function sessionLines({ written, session, meta }: Mentioned, { timezone, hasText }: Style): string[] {
   // A meta file may be older than what is excluded.
   const shown = (text = "") => (hasText(text) ? "" : text);
   const name = shown(meta?.name ?? session.name);
@@ -97,7 +71,7 @@ export function sessionLines(
       lines.push(`- summary: ${quote(oneLine(summary.replace(/\n+/g, " / "), SUMMARY_CHARS))}`);
     if (tags.length > 0) lines.push(`- tags: ${quote(oneLine(tags.join(", "), TAGS_CHARS))}`);
   } else lines.push("- no description of it yet");
-  return answer ? [...lines, ...answerLines(answer, session)] : lines;
+  return lines;
 }
 
 /** The ways of asking a session in this host. */
@@ -124,26 +98,6 @@ export function askLine(
   const command = ownCommand("session-reader").map(quoted).join(" ");
   const searched = isVisited ? "" : `, or the same with: search --session ${id} <question>`;
   return `- to read more: ${command} ${id}${searched}`;
-}
-
-function answerLines({ question, answer, found, problem }: AnsweredQuestion, session: Session): string[] {
-  const asked = `- asked: ${oneLine(question, QUESTION_CHARS)}`;
-  if (found && found.rows.length > 0) {
-    const rows = found.rows.map(
-      ({ line: at, who, text }) => `- L${at} ${who}: ${quote(oneLine(text, FOUND_CHARS))}`,
-    );
-    const certainty = found.isCertain ? "" : " (nothing certain)";
-    return [asked, `- not answered by a model; rows that search finds in it${certainty}:`, ...rows];
-  }
-  if (!answer) return [asked, `- not answered: ${oneLine(problem ?? "", QUESTION_CHARS)}`];
-  return [
-    asked,
-    `- answer (confidence ${answer.confidence}): ${quote(oneLine(answer.text, ANSWER_CHARS))}`,
-    ...answer.citations.map(
-      (cited) =>
-        `- ${quoteName(oneLine(session.file, 300))}:${cited.line} ${quote(oneLine(cited.excerpt, EXCERPT_CHARS))}`,
-    ),
-  ];
 }
 
 /** Names sessions that a reference may mean. */
