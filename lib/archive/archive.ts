@@ -233,8 +233,8 @@ function deletionTime(paths: Paths): (session: Session) => number {
 
 /** Returns whether a copy holds what its transcript holds now, by this version of the rules. */
 function isCopied(session: Session, copy: Copy | undefined, version: string): boolean {
-  if (copy?.size !== session.size || copy.modified !== session.modifiedAt || copy.rules !== version)
-    return false;
+  const isSame = copy?.size === session.size && copy.modified === session.modifiedAt;
+  if (!isSame || copy.rules !== version || copy.bytes !== statStored(copy.file)?.size) return false;
   return hostOutputs(session).every((output) =>
     statStored(outputPlace(copy.file, fileStem(basename(output)))),
   );

@@ -8,7 +8,7 @@ import { remove, statPath } from "../base/files.ts";
 import { type JsonRecord, numberOf, stringOf } from "../base/json.ts";
 import type { Paths } from "../config/config.ts";
 import { readNote } from "../hosts/blocks.ts";
-import { storedNames } from "../hosts/names.ts";
+import { statStored, storedNames } from "../hosts/names.ts";
 import type { Session } from "../hosts/session.ts";
 import { openDatabase, type SqlDatabase } from "../store/sqlite.ts";
 import { tryHead } from "../transcripts/head.ts";
@@ -25,6 +25,8 @@ export interface Copy extends Pick<Session, "agent" | "id" | "parentId" | "file"
   size?: number | undefined;
   modified?: string | undefined;
   rules?: string | undefined;
+  /** The bytes of the copy itself: fewer ones are damage. */
+  bytes?: number | undefined;
 }
 
 type Copies = Map<string, Copy>;
@@ -36,7 +38,7 @@ const PARTS = ["", "-wal", "-shm", "-journal"];
 const SCHEMA = `
 CREATE TABLE IF NOT EXISTS copies (
   name TEXT PRIMARY KEY, agent TEXT NOT NULL, id TEXT NOT NULL, parent TEXT, source TEXT, changed REAL, owner TEXT, machine TEXT,
-  size REAL, modified TEXT, rules TEXT
+  size REAL, modified TEXT, rules TEXT, bytes REAL
 );
 -- the state in which a host's file was read, by a hash of its path
 CREATE TABLE IF NOT EXISTS sources (place INTEGER PRIMARY KEY, state TEXT NOT NULL)`;
@@ -77,7 +79,7 @@ function readFolder(paths: Place, known: Copies | undefined): Copies {
 
 /** Reads the session of a copy from its note, else from its rows. */
 function readCopy(file: string): Copy | undefined {
-  const copy = toCopy(file, readNote(file) ?? {});
+  const copy = toCopy(file, { ...readNote(file), bytes: statStored(file)?.size });
   if (copy) return copy;
   const { agent, id, parentId: parent } = tryHead(file) ?? {};
   return toCopy(file, { agent, id, parent });
@@ -96,13 +98,13 @@ function toCopy(file: string, note: JsonRecord): Copy | undefined {
     note.rules,
   ].map(stringOf);
   if (agent === undefined || id === undefined) return undefined;
-  const [changed, size] = [note.changed, note.size].map(numberOf);
-  return { file, agent, id, parentId, from, changed, owner, machine, size, modified, rules };
+  const [changed, size, bytes] = [note.changed, note.size, note.bytes].map(numberOf);
+  return { file, agent, id, parentId, from, changed, owner, machine, size, modified, rules, bytes };
 }
 
 function readRows(db: SqlDatabase, { copies }: Place): Copies {
   const rows = db.all(
-    'SELECT name, agent, id, parent, source AS "from", changed, owner, machine, size, modified, rules FROM copies',
+    'SELECT name, agent, id, parent, source AS "from", changed, owner, machine, size, modified, rules, bytes FROM copies',
   );
   return new Map(
     rows.flatMap(({ name, ...note }) => {
@@ -173,14 +175,18 @@ export function keepCopyList(paths: Place, { written = [], states = new Map() }:
 function writeRows(db: SqlDatabase, copies: readonly Copy[], states: SourceStates): void {
   db.exec(SCHEMA);
   db.transaction(() => {
-    for (const { file, agent, id, parentId, from, changed, owner, machine, size, modified, rules } of copies)
+    for (const { file, agent, id, parentId, from, changed, owner, machine, ...made } of copies) {
+      const { size, modified, rules, bytes } = made;
       db.run(
-        "INSERT OR REPLACE INTO copies VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO copies VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         basename(file),
         agent,
         id,
-        ...[parentId, from, changed, owner, machine, size, modified, rules].map((value) => value ?? null),
+        ...[parentId, from, changed, owner, machine, size, modified, rules, bytes].map(
+          (value) => value ?? null,
+        ),
       );
+    }
     for (const entry of states) db.run("INSERT OR REPLACE INTO sources VALUES (?, ?)", ...entry);
   });
 }
