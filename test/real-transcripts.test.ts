@@ -6,15 +6,16 @@ import { join, relative } from "node:path";
 import { readHead, validateSessionFile } from "../lib/transcripts/head.ts";
 import { readActiveBranch, readEntries, readLastEntries } from "./support/entries.ts";
 import { FIXTURES_FOLDER, HIDDEN } from "./support/fixtures.ts";
+import { SOAK } from "./support/random.ts";
 import { ROOT } from "./support/run.ts";
 
 const RECORDED = join(ROOT, "..", "shared", "transcripts");
-/** Long sessions of people at work. */
+/** Long sessions of people at work, which the soak reads. */
 const REAL = join(ROOT, "..", "shared", "bench", "real2");
 /** A log of what hooks were told: rows with a session and a cwd, but no transcript. */
 const NO_TRANSCRIPT = /sample_hook_logs\.jsonl$/;
 
-for (const folder of [FIXTURES_FOLDER, RECORDED, REAL]) {
+for (const folder of [FIXTURES_FOLDER, RECORDED, ...(SOAK > 1 ? [REAL] : [])]) {
   if (existsSync(folder)) describe(relative(ROOT, folder), () => checkAll(folder));
   else test.skip(`recorded transcripts: ${relative(ROOT, folder)} is not there`, () => {});
 }

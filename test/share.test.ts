@@ -79,10 +79,10 @@ describe.skipIf(!hasPostgres())("sharing", () => {
     for (const table of ["chunks", "exchanges", "sessions"]) {
       postgres.sql(`ALTER TABLE session_memory.${table} DROP CONSTRAINT ${table}_limits`);
     }
-    postgres.sql(insert(7, "content", "repeat('x', 24 * 1024 * 1024)"));
-    postgres.sql(exchange("repeat('x', 24 * 1024 * 1024)"));
-    postgres.sql(`UPDATE session_memory.sessions SET meta = jsonb_build_object('summary', repeat('x', 20000000)),
-      observations = repeat('x', 20000000), name = repeat('n', 20000000) WHERE number = ${session}`);
+    postgres.sql(insert(7, "content", "repeat('x', 6 * 1024 * 1024)"));
+    postgres.sql(exchange("repeat('x', 6 * 1024 * 1024)"));
+    postgres.sql(`UPDATE session_memory.sessions SET meta = jsonb_build_object('summary', repeat('x', 5000000)),
+      observations = repeat('x', 5000000), name = repeat('n', 5000000) WHERE number = ${session}`);
     await bob.share();
     expect(pulledWords(bob)[`alice@desk:${uuid(31)}`]).toEqual([
       "User: what wakes the elevator\nAssistant: the capacitor beside the relay",
