@@ -3,10 +3,10 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";
-import { claudeAssistant, claudeUser } from "./support/claude.ts";
-import { homePerTest, write, writeClaude } from "./support/home.ts";
-import { jsonl, secondsAgo, uuidFrom } from "./support/rows.ts";
+import { homePerTest, write } from "./support/home.ts";
+import { jsonl, uuidFrom } from "./support/rows.ts";
 import { runScript } from "./support/run.ts";
+import { lay } from "./support/world.ts";
 
 setDefaultTimeout(30_000);
 
@@ -17,11 +17,8 @@ const RULE = "Never push without asking me.";
 /** A session in which the rule was said, and its end. */
 async function keepRule(): Promise<void> {
   const [id, cwd] = [uuidFrom("earlier"), home.project];
-  const rows = [
-    claudeUser({ sessionId: id, cwd, text: RULE, at: secondsAgo(90_000) }),
-    claudeAssistant({ sessionId: id, cwd, text: "Done.", at: secondsAgo(89_999) }),
-  ];
-  const args = ["--session", id, "--file", writeClaude(home, { id, cwd, rows }), "--cwd", cwd];
+  const file = lay(home, `@claude ${id} 90000s ago\nUser: ${RULE}\nAssistant: Done.`);
+  const args = ["--session", id, "--file", file, "--cwd", cwd];
   const done = await runScript("hooks/background.ts", args, { env: home.env, cwd });
   expect([done.stderr, done.exitCode]).toEqual(["", 0]);
 }

@@ -3,9 +3,9 @@ import { lstatSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { addExclusions } from "../lib/forget/exclude-block.ts";
 import { exclusionBy } from "../lib/sessions/gate.ts";
-import { chain, claudeAssistant, claudeUser } from "./support/claude.ts";
-import { homePerTest, write, writeClaude } from "./support/home.ts";
-import { secondsAgo, uuidFrom } from "./support/rows.ts";
+import { homePerTest, write } from "./support/home.ts";
+import { uuidFrom } from "./support/rows.ts";
+import { lay } from "./support/world.ts";
 
 const home = homePerTest();
 
@@ -68,17 +68,12 @@ describe("addExclusions()", () => {
 });
 
 test("a session that is kept out by the name that was made for it is in no answer", async () => {
-  const at = secondsAgo(1800);
-  const sessionId = uuidFrom("kumquat");
-  const context = { sessionId, cwd: home.project, at };
-  writeClaude(home, {
-    id: sessionId,
-    cwd: home.project,
-    rows: chain([
-      claudeUser({ ...context, text: "Always use kumquats in this repository." }),
-      ...claudeAssistant({ ...context, text: "The kumquats are in." }),
-    ]),
-  });
+  lay(
+    home,
+    `@claude ${uuidFrom("kumquat")} 1800s ago
+User: Always use kumquats in this repository.
+Assistant: The kumquats are in.`,
+  );
   await home.run("embed");
   await home.run("index-meta", "--all");
   const { sessions } = JSON.parse((await home.run("session-reader", "--list", "--json")).stdout);

@@ -1,15 +1,15 @@
 /** A project's sessions stay its own when its folder is moved, and are not those of another repository in its old place. */
 
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdirSync, renameSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadConfig } from "../lib/config/config.ts";
 import { currentExclusion } from "../lib/sessions/gate.ts";
 import { localSessions } from "../lib/share/outgoing.ts";
 import { openStore } from "../lib/store/store.ts";
-import { chain, claudeAssistant, claudeUser } from "./support/claude.ts";
-import { homePerTest, writeClaude } from "./support/home.ts";
-import { secondsAgo, uuidFrom } from "./support/rows.ts";
+import { homePerTest } from "./support/home.ts";
+import { uuidFrom } from "./support/rows.ts";
+import { lay } from "./support/world.ts";
 
 const home = homePerTest();
 let [shop, store] = ["", ""];
@@ -31,15 +31,14 @@ function repository(folder: string, origin?: string): void {
 }
 
 /** Writes a session about something, a while ago; returns its id. */
-function session(topic: string, cwd: string, { minutes = 10 } = {}): string {
-  const [id, at] = [uuidFrom(topic), secondsAgo(minutes * 60)];
-  const rows = chain([
-    claudeUser({ sessionId: id, cwd, at, text: `Why does the ${topic} sail late?` }),
-    ...claudeAssistant({ sessionId: id, cwd, at, text: `The ${topic} waits for the tide.` }),
-  ]);
-  const file = writeClaude(home, { id, cwd, rows });
-  const time = new Date(at);
-  utimesSync(file, time, time);
+function session(topic: string, cwd: string): string {
+  const id = uuidFrom(topic);
+  lay(
+    home,
+    `@claude ${id} 600s ago in ${cwd}
+User: Why does the ${topic} sail late?
+Assistant: The ${topic} waits for the tide.`,
+  );
   return id;
 }
 

@@ -7,6 +7,7 @@ import { chain, claudeAssistant, claudeState, claudeToolResult, claudeUser } fro
 import { homePerTest, write, writeClaude } from "./support/home.ts";
 import { uuidFrom } from "./support/rows.ts";
 import { runScript } from "./support/run.ts";
+import { lay } from "./support/world.ts";
 
 const ID = uuidFrom("reported");
 const OTHER = uuidFrom("reported beside it");
@@ -22,29 +23,24 @@ async function ok(...args: string[]): Promise<string> {
 
 /** A session of two turns with an edit, a failed command and a decision. */
 function layDeploy({ id = ID, title = "fix deploy" } = {}): void {
-  const context = { sessionId: id, cwd: home.project, at: "2026-02-03T14:30:00.000Z" };
-  const edit = {
-    file_path: join(home.project, "deploy.sh"),
-    old_string: "cp -r .",
-    new_string: "rsync -a .",
-  };
-  const rows = chain([
-    claudeUser({ ...context, text: "Make deploy.sh keep links" }),
-    ...claudeAssistant({
-      ...context,
-      text: "I will use `rsync`:\n```sh\nrsync -a . host:\n```\nDone.",
-      tools: [{ name: "Edit", id: "t1", input: edit }],
-    }),
-    claudeToolResult({ ...context, toolUseId: "t1", content: "ok" }),
-    ...claudeAssistant({
-      ...context,
-      tools: [{ name: "Bash", id: "t2", input: { command: "sh deploy.sh" } }],
-    }),
-    claudeToolResult({ ...context, toolUseId: "t2", content: "rsync: not found", isError: true }),
-    claudeUser({ ...context, text: "Install it then" }),
-    ...claudeAssistant({ ...context, text: "Installed." }),
-  ]);
-  writeClaude(home, { id, rows: [...rows, claudeState("custom-title", { customTitle: title }, id)] });
+  lay(
+    home,
+    `@claude ${id} 2026-02-03 14:30
+User: Make deploy.sh keep links
+Assistant: I will use \`rsync\`:
+  \`\`\`sh
+  rsync -a . host:
+  \`\`\`
+  Done.
+[Edit ${home.project}/deploy.sh]
+  -cp -r .
+  +rsync -a .
+[Bash sh deploy.sh] failed
+  rsync: not found
+User: Install it then
+Assistant: Installed.
+{"type": "custom-title", "customTitle": "${title}"}`,
+  );
 }
 
 beforeEach(() => layDeploy());

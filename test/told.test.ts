@@ -1,10 +1,10 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { claudeUser } from "./support/claude.ts";
-import { homePerTest, write, writeClaude } from "./support/home.ts";
+import { homePerTest, write } from "./support/home.ts";
 import { uuidFrom } from "./support/rows.ts";
 import { starting } from "./support/run.ts";
+import { lay } from "./support/world.ts";
 
 setDefaultTimeout(30_000);
 
@@ -34,16 +34,12 @@ describe("session-memory alone at a terminal", () => {
     '\nNext: session-memory session-reader last --outline\n      session-memory search "what did we decide about …"\n\n';
 
   test("asks next what came of the last session of the project that has a name of its own", async () => {
-    const titled = (id: string, title: string, at: string) =>
-      writeClaude(home, {
-        id,
-        rows: [
-          claudeUser({ sessionId: id, text: "hello there", cwd: home.project, at }),
-          { type: "custom-title", customTitle: title, sessionId: id },
-        ],
-      });
-    titled(ID, "the user's zebra exporter", "2026-02-03T10:00:00.000Z");
-    titled(uuidFrom("by rule"), '"hello" in shop on 2026-02-04', "2026-02-04T10:00:00.000Z");
+    const titled = (id: string, customTitle: string, at: string) => {
+      const title = JSON.stringify({ type: "custom-title", customTitle });
+      lay(home, `@claude ${id} ${at} 10:00\nUser: hello there\n${title}`);
+    };
+    titled(ID, "the user's zebra exporter", "2026-02-03");
+    titled(uuidFrom("by rule"), '"hello" in shop on 2026-02-04', "2026-02-04");
     await home.ok("embed", "--quiet");
     expect(await overview()).toBe(
       `2 sessions known here.\n\nNext: session-memory session-reader last --outline\n      session-memory search 'what came of "the user'\\''s zebra exporter"?'\n\n`,
@@ -54,7 +50,7 @@ describe("session-memory alone at a terminal", () => {
     expect(await overview()).toBe(
       "No sessions are known yet: session-memory setup indexes what is there.\n\n",
     );
-    writeClaude(home, { id: ID, rows: [claudeUser({ sessionId: ID, text: "hello there" })] });
+    lay(home, `@claude ${ID} 2026-02-03 14:30\nUser: hello there`);
     await home.ok("embed", "--quiet");
     expect(await overview()).toBe(`1 session known here.\n${next}`);
     tell("2026-02-03T10:00:00.000Z", "first");
@@ -73,8 +69,7 @@ describe("session-memory alone at a terminal", () => {
 });
 
 test("the day's word names the command by its name where that is on PATH", async () => {
-  const rows = [claudeUser({ sessionId: ID, text: "hello", at: new Date().toISOString() })];
-  writeClaude(home, { id: ID, rows });
+  lay(home, `@claude ${ID} 0s ago\nUser: hello`);
   await home.ok("embed", "--quiet");
   const word = async () => {
     rmSync(join(home.paths.home, "daily"), { force: true });
