@@ -3,7 +3,8 @@
  * read: its note has the hub's number of the last change. Without the list all is compared again, and nothing is read twice.
  */
 
-import { remove, statPath } from "../base/files.ts";
+import { removeCopy } from "../archive/copy-files.ts";
+import { statPath } from "../base/files.ts";
 import { numberOf } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
 import type { Config, PathsWithRules, Settings } from "../config/config.ts";
@@ -16,7 +17,7 @@ import { archivePlace } from "../sessions/places.ts";
 import { besideCopy, pulledFiles, pulledSessions } from "../sessions/pulled.ts";
 import { withExistingState } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
-import { readNote, removeStored, statUnpacked } from "../transcripts/files.ts";
+import { readNote, statUnpacked } from "../transcripts/files.ts";
 import { redactionVersion } from "../transcripts/rules.ts";
 import { readShareFact, type Sharing, writeShareFact } from "./share-state.ts";
 
@@ -104,16 +105,10 @@ export function withHubList<T>(config: HubList["config"], work: (list: HubList) 
 
 /** Removes every copy of others' sessions, and the list. */
 export function removeAllPulled({ state, config: { paths } }: HubList): void {
-  for (const file of pulledFiles({ ...paths, transcripts: [] })) removePulled(file);
+  for (const file of pulledFiles({ ...paths, transcripts: [] })) removeCopy(file);
   keepCopyList(paths);
   state.exec("DELETE FROM hub_sessions");
   for (const name of ["feeds", "unread"] as const) writeShareFact(state, name, undefined);
-}
-
-/** Removes a copy, with what is beside it. */
-function removePulled(file: string): void {
-  removeStored(file);
-  remove(besideCopy(file));
 }
 
 /** Returns every session of the hub that is known here. */
@@ -163,7 +158,7 @@ export function removeShared(list: HubList, session: SharedSession): void {
 
 /** Removes the contents of a session, but keeps that it exists. */
 export function emptyShared(list: HubList, session: SharedSession): void {
-  removePulled(archivePlace(list.config.paths, session));
+  removeCopy(archivePlace(list.config.paths, session));
   noteSilent(list, session, 0);
 }
 

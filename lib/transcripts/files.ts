@@ -2,5 +2,4 @@
 
 export { hasPromptsAlone, leftOf, readNote } from "../hosts/blocks.ts";
 export { hashBefore, linesForward, NEWLINE, readAt, readFully, withFile } from "../hosts/lines.ts";
-export { removeStored } from "../hosts/names.ts";
 export { placeOnDisk, statUnpacked } from "../hosts/packed.ts";
