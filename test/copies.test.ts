@@ -15,6 +15,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { gunzipSync } from "node:zlib";
+import { writePulled } from "../lib/archive/pulled-copy.ts";
 import { readNote, writeBlocks } from "../lib/hosts/blocks.ts";
 import { archivePlace } from "../lib/sessions/places.ts";
 import { chain, claudeAssistant, claudeUser } from "./support/claude.ts";
@@ -108,6 +109,24 @@ describe("copies", () => {
     const { place, ...note } = readNote(copyOf(home, "herons")) ?? {};
     expect([place, note]).toEqual([undefined, expect.objectContaining(whose)]);
     expect(await home.ok("session-reader", uuidFrom("herons"))).toContain("nest in the reeds");
+  });
+
+  test("of other people are counted by health", async () => {
+    using home = temporaryHome();
+    const whose = { owner: "bob", machine: "laptop", agent: "claude", id: uuidFrom("herons") };
+    const row = {
+      line: 2,
+      nth: 0,
+      at: "2026-02-03T14:00:00Z",
+      who: "user" as const,
+      text: "Where do herons nest?",
+    };
+    const said = { storedId: "bob@laptop:1", number: 1, seq: 1, project: "p", updatedAt: row.at };
+    const session = { ...whose, ...said, meta: undefined, observations: undefined };
+    writePulled(archivePlace(home.paths, whose), session, [{ line: 2, nth: 0, rows: [row] }]);
+    expect((await home.run("health")).stdout).toContain(
+      "1 session of hosts' databases, of prompts alone or of others",
+    );
   });
 
   test("of the version before are taken over, listed once, and stay for thirty days", async () => {

@@ -25,7 +25,7 @@ import { findHost, HOSTS } from "../hosts/hosts.ts";
 import { statStored } from "../hosts/names.ts";
 import { ownFolder } from "../hosts/outputs.ts";
 import type { Session } from "../hosts/session.ts";
-import { type Copy, keepCopyList, ownCopies } from "../sessions/copy-list.ts";
+import { type Copy, keepCopyList, listCopies, ownCopies } from "../sessions/copy-list.ts";
 import { currentExclusion } from "../sessions/gate.ts";
 import { archivePlace, hostedTranscripts, newsFile } from "../sessions/places.ts";
 import { besideCopy, idsOf, pulledSessions } from "../sessions/pulled.ts";
@@ -300,7 +300,7 @@ interface ArchiveState {
 }
 
 export function describeArchive(paths: PathsWithRules): ArchiveState {
-  const all = ownCopies(paths);
+  const all = [...listCopies(paths).values()];
   const copies = all.filter(isIdle);
   const alone = copiesAlone(copies, paths);
   const sum = (some: readonly Copy[]) => some.reduce((total, { file }) => total + copyBytes(file), 0);
