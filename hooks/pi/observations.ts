@@ -43,7 +43,7 @@ export function registerObservations(state: PiState): void {
 
 /** Reads anew how to observe: it may have been changed meanwhile, here or elsewhere. */
 async function readObserving({ config }: PiState): Promise<ObserveSettings> {
-  return (await loadConfig(config.env, process.cwd())).settings.observe;
+  return (await loadConfig(config.env, config.cwd)).settings.observe;
 }
 
 /** Sets how to observe, for all sessions. */

@@ -94,7 +94,7 @@ CREATE TABLE sessions (
   PRIMARY KEY (agent, id)
 ) STRICT, WITHOUT ROWID;
 
--- paid calls: at their estimate until they end, then at their price; the day is the local one
+-- paid calls: at their estimate until they end, then at their price; the day is that of UTC
 CREATE TABLE spend (
   id TEXT PRIMARY KEY,
   at TEXT NOT NULL,
