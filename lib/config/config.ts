@@ -5,7 +5,7 @@
  */
 
 import { existsSync } from "node:fs";
-import { basename, delimiter, isAbsolute, join, resolve, sep } from "node:path";
+import { basename, delimiter, join, resolve, sep } from "node:path";
 import { describeError, findRefusal, SessionMemoryError } from "../base/errors.ts";
 import { readIfExists, readText, statPath } from "../base/files.ts";
 import { isRecord, parseRecord, stringOf } from "../base/json.ts";
@@ -198,7 +198,7 @@ export function resolvePaths(env: Environment): PathsWithRules {
   const inHome = Object.fromEntries(places) as Places;
   const expand: Paths["expand"] = (place) => {
     const path = place.replace(/\(\$(\w+)\|([^)]*)\)/, (_, name, otherwise) => env[name] || otherwise);
-    return path && resolve(path.replace(/^~/, user));
+    return path && resolve(expandHome(path, user));
   };
   const { redact, exclude } = defaultSettings();
   const database = indexPath(home, transcripts);
@@ -336,8 +336,12 @@ export function pathsReading(
 
 /** Resolves a path as a user wrote it: `~` is home, a relative one is resolved against `cwd`. */
 export function expandPath(path: string, env: Environment, cwd: string): string {
-  if (path === "~" || path.startsWith("~/")) return join(userHome(env), path.slice(1));
-  return isAbsolute(path) ? path : resolve(cwd, path);
+  return resolve(cwd, expandHome(path, userHome(env)));
+}
+
+/** Replaces `~` at the beginning of a path by the user's home. */
+export function expandHome(path: string, home: string): string {
+  return path.replace(/^~(?=[/\\]|$)/, () => home);
 }
 
 /** The variables we read, and those named like what moves a host. One set by the project folder's `.env` was not set by the user. */

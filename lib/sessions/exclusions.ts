@@ -2,11 +2,11 @@
 
 import { isAbsolute } from "node:path";
 import { isDirectory } from "../base/files.ts";
-import { type ExcludeSettings, type PathsWithRules, seeingExcluded } from "../config/config.ts";
+import { type ExcludeSettings, expandHome, type PathsWithRules, seeingExcluded } from "../config/config.ts";
 import type { Session } from "../hosts/session.ts";
 import { ENTRY, forgottenTest } from "../transcripts/forgotten.ts";
 import { readHead } from "../transcripts/head.ts";
-import { expandHome, fitting } from "../transcripts/rules.ts";
+import { fitting } from "../transcripts/rules.ts";
 import { projectKey } from "./project.ts";
 import { listSessions } from "./sessions.ts";
 

@@ -8,12 +8,11 @@
 import { isAbsolute } from "node:path";
 import { oneLine } from "../base/text.ts";
 import { DAY_MS } from "../base/time.ts";
-import { currentPaths } from "../config/config.ts";
+import { currentPaths, expandHome } from "../config/config.ts";
 import { archivePlace } from "../sessions/places.ts";
 import { readOrigin } from "../sessions/project.ts";
 import { sessionKey } from "../sessions/record.ts";
 import { statUnpacked } from "../transcripts/files.ts";
-import { expandHome } from "../transcripts/rules.ts";
 import { toListed } from "./checked.ts";
 import type { Hub } from "./hub.ts";
 import {

@@ -6,6 +6,7 @@ import { folderName, isUuid, shortDigest, wildcardSource } from "../base/text.ts
 import {
   defaultSettings,
   type ExcludeSettings,
+  expandHome,
   type PathsWithRules,
   type Settings,
 } from "../config/config.ts";
@@ -212,9 +213,4 @@ function placeTest(project: string, home: string): (place: string) => boolean {
   }
   const pattern = new RegExp(`^${source}$`, "is");
   return (place) => pattern.test(folderName(place));
-}
-
-/** Replaces `~` at the beginning of a path by the user's home. */
-export function expandHome(path: string, home: string): string {
-  return path.replace(/^~(?=[/\\]|$)/, () => home);
 }
