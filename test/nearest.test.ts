@@ -129,7 +129,7 @@ test("meaning finds what shares no word, and noise from a weak embedder does not
   const source = vectorSource(store, EMBEDDING);
   const ask = (text: string, vector: Float32Array) => {
     const nearest = [nearestChunks(store, vector, { source, filter: {}, limit: 20 })];
-    return findHits(store, [text], { ...HITS, meaning: readMeaning(nearest) }).hits.map((hit) => ({
+    return findHits(store, [text], { ...HITS, meaning: readMeaning(store, nearest) }).hits.map((hit) => ({
       session_id: hit.session.id,
       isStrong: isStrong(hit),
     }));

@@ -2,11 +2,22 @@
 
 import { countPoints, type Line, plainText } from "../base/output.ts";
 import { projectName } from "../base/text.ts";
+import type { Config } from "../config/config.ts";
 import type { Behind } from "../index/freshness.ts";
 import { matchProject } from "../index/own-project.ts";
-import { hitJson, roundRelevance } from "../search/hit.ts";
+import { asksForOrder } from "../search/asked.ts";
+import { type Hit, hitJson, isStrong, roundRelevance } from "../search/hit.ts";
 import { findHits } from "../search/hits.ts";
-import { nowhereLines, printBrief, printBySession, printFull, printHits } from "../search/print.ts";
+import {
+  type Beyond,
+  nowhereLines,
+  type PrintOptions,
+  printBrief,
+  printBySession,
+  printFull,
+  printHits,
+  UNCERTAIN_CHARS,
+} from "../search/print.ts";
 import { hiddenSessions, toFilter } from "../search/search-filters.ts";
 import { mayShowShared } from "../sessions/pulled.ts";
 import type { Store } from "../store/store.ts";
@@ -127,8 +138,10 @@ function projectPaths(store: Store): string[] {
 
 async function answerQuestion(search: Search): Promise<Answer> {
   const { store, texts, request, filter, style, config, cwd, isHidden } = search;
-  const { mode = "rows", context = 0, minScore = 0, explain = false } = request;
+  const { mode: wanted = "rows", context = 0, minScore = 0, explain = false } = request;
   const { limit, maxChars } = limitsOf(request);
+  const isByTime = wanted === "rows" && context === 0 && asksForOrder(texts);
+  const mode = isByTime ? "sessions" : wanted;
   const { embedding, timezone } = config.settings;
   const { meaning, semantic } = embedding
     ? await (await import("../search/nearest.ts")).findByMeaning(store, texts, { ...search, embedding })
@@ -153,17 +166,30 @@ async function answerQuestion(search: Search): Promise<Answer> {
     .filter((hit) => roundRelevance(hit) >= minScore)
     .map((hit) => located(hit, config.paths));
   const top = hits.length > 0 ? nowhereLines(found.nowhere) : [];
-  const options = { ...style, maxChars: found.maxChars - countPoints(top) };
-  const print = {
-    rows: () => printHits(hits, found.beyond, options),
-    brief: () => printBrief(hits, options),
-    full: () => printFull(hits, options),
-    sessions: async () => {
-      const { isLook } = await import("../transcripts/command-lines.ts");
-      const resumeOf = request.resume ? await resumeCommands(config.paths) : undefined;
-      return printBySession(hits, { ...options, limit, isLook, resumeOf });
-    },
-  };
-  const lines = [...top, ...(await print[mode]())];
-  return { lines, results: hits.map((hit) => hitJson(hit, style)), semantic };
+  const isShort = isByTime && !hits.some(isStrong);
+  const left = (isShort ? Math.min(maxChars, UNCERTAIN_CHARS) : found.maxChars) - countPoints(top);
+  const options = { ...style, maxChars: left, limit, isByTime, beyond: found.beyond };
+  const lines = [...top, ...(await printed(hits, { ...request, mode }, { ...options, paths: config.paths }))];
+  const results = isByTime ? hits.slice(0, limit) : hits;
+  return { lines, results: results.map((hit) => hitJson(hit, style)), semantic };
+}
+
+/** Prints the hits of a question in a form. */
+async function printed(
+  hits: readonly Hit[],
+  { mode, resume }: Pick<SearchRequest, "mode" | "resume">,
+  {
+    beyond,
+    paths,
+    limit,
+    isByTime,
+    ...options
+  }: PrintOptions & { beyond: Beyond; paths: Config["paths"]; limit: number; isByTime: boolean },
+): Promise<Line[]> {
+  if (mode === "brief") return printBrief(hits, options);
+  if (mode === "full") return printFull(hits, options);
+  if (mode === "rows") return printHits(hits, beyond, options);
+  const { isLook } = await import("../transcripts/command-lines.ts");
+  const resumeOf = resume ? await resumeCommands(paths) : undefined;
+  return printBySession(hits, { ...options, limit, isLook, resumeOf, isByTime });
 }

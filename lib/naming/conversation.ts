@@ -131,9 +131,7 @@ export async function relevanceTo(question: string, rows: readonly Row[]): Promi
     searchedTexts(row).map((text, i) => ({ row, text, weight: i === 1 ? RESULT_WEIGHT : 1 })),
   );
   const measure = makeMeasure(terms.map(({ stem }) => stem));
-  const held = measure(texts.map(({ text }) => text)).map(
-    ({ found }) => new Set(found.map(({ stem }) => stem)),
-  );
+  const held = measure(texts.map(({ text }) => text)).map((found) => new Set(found.map(({ stem }) => stem)));
   const worth = new Map(
     terms.map(({ stem }) => {
       const count = held.filter((stems) => stems.has(stem)).length;

@@ -1,17 +1,10 @@
 /** The SQL statements of the search: finds and filters chunks and deeds that may answer, and reads chunks and their neighbours. */
 
 import { DAY_MS } from "../base/time.ts";
-import type { Agent, Done, Said, Speaker } from "../hosts/session.ts";
+import type { Agent, Done, Said } from "../hosts/session.ts";
 import type { Header } from "../index/chunk-text.ts";
 import type { IndexedSession } from "../index/index-state.ts";
-import {
-  HEADER_COLUMNS,
-  ROW_COLUMNS,
-  readSaid,
-  type Stored,
-  toDone,
-  toHeader,
-} from "../index/stored-rows.ts";
+import { HEADER_COLUMNS, ROW_COLUMNS, type Stored, toDone, toHeader } from "../index/stored-rows.ts";
 import type { NamedValues, SqlRow } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { readIndexedSessions } from "./corpus.ts";
@@ -43,7 +36,6 @@ export interface ChunkFilter {
 
 /** A chunk as it is stored. */
 export interface IndexedChunk {
-  store: Store;
   id: number;
   sessionId: string;
   index: number;
@@ -52,15 +44,12 @@ export interface IndexedChunk {
   lastLine: number;
   exchangeLine: number;
   header: Header;
-  tools: string;
-  /** UTF-16 units of its header and content. */
+  /** UTF-16 units of its header and content, and half of those of its tool calls. */
   length: number;
   hasDecision: boolean;
   hasAction: boolean;
 }
 
-const CHUNK_COLUMNS = `c.id, s.id AS session_id, c.chunk_index, c.timestamp, c.has_decision, c.has_action, c.first_line,
-  c.last_line, e.line AS exchange_line, c.tools, c.length, ${HEADER_COLUMNS}`;
 /** So much more is asked for before filtering than after: most searches filter little. */
 const OVERFETCH = 4;
 
@@ -138,18 +127,19 @@ export function filterSelect(filter: ChunkFilter): { sql: string; values: NamedV
   return { sql, values, isOpen: where === "1" };
 }
 
-/** Reads chunks with all that ranking needs. */
-export function readChunks(store: Store, ids: readonly number[]): IndexedChunk[] {
-  return selectChunks(store, "c.id IN (SELECT value FROM json_each($ids))", { ids: JSON.stringify(ids) });
-}
-
-function selectChunks(store: Store, condition: string, values: NamedValues): IndexedChunk[] {
+/** Reads chunks and those before and after them, by session and position. */
+export function readChunks(store: Store, ids: Iterable<number>): IndexedChunk[] {
   const rows = store.all(
-    `SELECT ${CHUNK_COLUMNS} FROM chunks c JOIN sessions s ON s.number = c.session
-       JOIN exchanges e ON e.id = c.exchange WHERE ${condition}`,
-    values,
+    `SELECT c.id, s.id AS session_id, c.chunk_index, c.timestamp, c.has_decision, c.has_action, c.first_line, c.last_line,
+       e.line AS exchange_line, c.length + 0.5 * length(c.tools) AS length, ${HEADER_COLUMNS}
+     FROM chunks c JOIN sessions s ON s.number = c.session JOIN exchanges e ON e.id = c.exchange
+     WHERE c.id IN (SELECT n.id FROM json_each($ids) CROSS JOIN chunks own ON own.id = value
+       CROSS JOIN chunks n ON n.session = own.session
+         AND n.chunk_index BETWEEN own.chunk_index - 1 AND own.chunk_index + 1)
+     ORDER BY s.id, c.chunk_index`,
+    { ids: JSON.stringify([...ids]) },
   );
-  return rows.map((row) => toIndexedChunk(store, row));
+  return rows.map(toIndexedChunk);
 }
 
 /** Returns whether a row is of the time that is asked for. */
@@ -164,72 +154,22 @@ export function rowTest(filter: ChunkFilter): ((row: Said) => boolean) | undefin
   return (row) => (speaker === undefined || speaker === row.who) && isTimely(row, filter);
 }
 
-/** Makes a function that returns the messages of a chunk; a piece of a long one names its characters. */
-export function saidIn(chunks: readonly IndexedChunk[]): (chunk: IndexedChunk) => readonly Said<Speaker>[] {
-  const ids = chunks.map(({ id }) => id);
-  const said = chunks[0] && readSaid(chunks[0].store, ids);
-  return ({ id }) => said?.get(id) ?? [];
-}
-
-/** Returns the candidates, and in `chunks` also those around them, which lend them words. */
-export function readWithNeighbours(
+/** Returns the first lines of up to `count` exchanges of a session before a line, or from it on, in order. */
+export function exchangeLines(
   store: Store,
-  candidates: ReadonlySet<number>,
-): { chunks: IndexedChunk[]; candidates: Set<IndexedChunk> } {
-  const chunks = readChunks(store, idsAround(store, candidates));
-  return { chunks, candidates: new Set(chunks.filter(({ id }) => candidates.has(id))) };
-}
-
-/** Returns the ids of chunks and of those before and after them. */
-function idsAround(store: Store, ids: Iterable<number>): number[] {
+  session: number,
+  { line, count, isBefore }: { line: number; count: number; isBefore: boolean },
+): number[] {
+  const [beside, order] = isBefore ? ["<", "DESC"] : [">=", "ASC"];
   return store
     .all(
-      `SELECT DISTINCT c.id FROM json_each($ids) CROSS JOIN chunks own ON own.id = value
-       CROSS JOIN chunks c ON c.session = own.session
-         AND c.chunk_index BETWEEN own.chunk_index - 1 AND own.chunk_index + 1`,
-      { ids: JSON.stringify([...ids]) },
+      `SELECT DISTINCT line FROM exchanges WHERE session = ? AND line ${beside} ? ORDER BY line ${order} LIMIT ?`,
+      session,
+      line,
+      count,
     )
-    .map(({ id }) => Number(id));
-}
-
-type Span = readonly [from: number, to: number];
-
-/** Returns a session's chunks from one index to another. */
-export function readChunkRange(store: Store, sessionId: string, [from, to]: Span): IndexedChunk[] {
-  const condition = "s.id = $sessionId AND c.chunk_index BETWEEN $from AND $to ORDER BY c.chunk_index";
-  return selectChunks(store, condition, { sessionId, from, to });
-}
-
-/** Returns the chunks of a session's exchanges whose first rows are on some lines. */
-export function readExchangeChunks(store: Store, sessionId: string, [from, to]: Span): IndexedChunk[] {
-  const condition = "s.id = $sessionId AND e.line BETWEEN $from AND $to ORDER BY c.chunk_index";
-  return selectChunks(store, condition, { sessionId, from, to });
-}
-
-/** Returns up to `count` exchanges before or after a chunk's own, in order. */
-export function readExchangesBeside(
-  { store, sessionId, exchangeLine }: IndexedChunk,
-  { count, step }: { count: number; step: -1 | 1 },
-): IndexedChunk[][] {
-  const [beside, order] = step === 1 ? [">", "ASC"] : ["<", "DESC"];
-  const lines = store
-    .all(
-      `SELECT DISTINCT e.line FROM exchanges e JOIN sessions s ON s.number = e.session
-       WHERE s.id = $sessionId AND e.line ${beside} $exchangeLine ORDER BY e.line ${order} LIMIT $count`,
-      { sessionId, exchangeLine, count },
-    )
-    .map(({ line }) => Number(line));
-  return lines.sort((a, b) => a - b).map((line) => readExchangeChunks(store, sessionId, [line, line]));
-}
-
-/** Returns the first chunks of a session that reach beyond a line. */
-export function readChunksAfter(
-  store: Store,
-  sessionId: string,
-  { line, limit }: { line: number; limit: number },
-): IndexedChunk[] {
-  const condition = "s.id = $sessionId AND c.last_line > $line ORDER BY c.chunk_index LIMIT $limit";
-  return selectChunks(store, condition, { sessionId, line, limit });
+    .map((row) => Number(row.line))
+    .sort((a, b) => a - b);
 }
 
 /** Returns the forks that hold a copy of a session's rows up to some time, which are indexed only once. */
@@ -302,9 +242,8 @@ function toWhere(filter: ChunkFilter): { where: string; values: NamedValues } {
   return { where: conditions.length > 0 ? conditions.join(" AND ") : "1", values };
 }
 
-function toIndexedChunk(store: Store, row: SqlRow): IndexedChunk {
+function toIndexedChunk(row: SqlRow): IndexedChunk {
   return {
-    store,
     id: Number(row.id),
     sessionId: String(row.session_id),
     index: Number(row.chunk_index),
@@ -315,7 +254,6 @@ function toIndexedChunk(store: Store, row: SqlRow): IndexedChunk {
     lastLine: Number(row.last_line),
     exchangeLine: Number(row.exchange_line),
     header: toHeader(row),
-    tools: String(row.tools),
     length: Number(row.length),
   };
 }

@@ -27,69 +27,103 @@ const FREE_CHARACTERS = 220;
 const AGAIN = 0.5;
 /** The share of the budget that the first hit may take. real2, codebench, deeds: 0.5 … 0.7 the same within 4 of 366. */
 const FIRST_SHARE = 0.6;
-/**
- * A unit far less likely than the likeliest is left out, sooner if it holds no word of the question and answers no row
- * that does; the best of a hit never. real2, codebench, deeds: 40 characters fewer, and as many answers.
- */
-const LEAST = { withWords: 0.0005, without: 0.03 };
-/** The share of the question that a user's row holds to which a reply is an answer in other words, and the least that says one. */
-const ANSWERED = { share: 0.5, characters: 30 };
 /** Code points of a cut, its count of items included. */
 const CUT_CHARS = 6;
 /** Marks at both ends of a row. */
 const ENDS = 4;
+
+/**
+ * A unit far less likely than the likeliest is left out, sooner where neither it nor the user's row before it holds what is
+ * asked for; the best of a hit never. real2, codebench, deeds: 40 characters fewer, and as many answers.
+ */
+const LEAST = { withWords: 0.0005, without: 0.03 };
+/** The share of the question that a user's row holds to which a reply is an answer in other words, and the least that says one. */
+const ANSWERED = { share: 0.5, characters: 30 };
+/** Code points up to which the best row is shown whole. real2, codebench, deeds: 0, 400, 700 answer the same, 2,000 four of 366 fewer. */
+const WHOLE_CHARS = 700;
 
 /** A unit that may be taken. */
 interface Open {
   /** The position of its hit. */
   hit: number;
   unit: Unit;
-  /** Code points of its text, and of its row before it. */
+  /** Code points of its text. */
   length: number;
-  start: number;
 }
 
-/** Takes the unit that is most likely to answer for its length, again and again; returns each hit's in that order. */
-export function chooseUnits(hits: readonly Choice[], { budget, worths, rowCost }: ChooseOptions): Unit[][] {
-  const chosen = hits.map((): Unit[] => []);
-  const shown = hits.map(() => new Float64Array(worths.length));
-  const begun = new Set<PassageRow>();
-  const bests = hits.map(({ units }) => Math.max(0, ...units.map(({ chance }) => chance)));
-  const most = Math.max(0, ...bests);
-  const leastOf = (unit: Unit) =>
-    most * (unit.features.all > 0 || isAnswer(unit) ? LEAST.withWords : LEAST.without);
-  const open = new Set<Open>(
-    hits.flatMap(({ units }, hit) =>
-      units
-        .filter((unit) => unit.chance >= Math.min(leastOf(unit), bests[hit] as number))
-        .map((unit) => ({ hit, unit, length: unitLength(unit), start: rowCost(unit.row) + ENDS })),
-    ),
-  );
-  const spent = hits.map(() => 0);
-  let left = budget;
-  for (;;) {
-    let [best, worth, price] = [undefined as Open | undefined, 0, 0];
+/**
+ * Takes the unit that is most likely to answer for its length, again and again, but after the first the others of its row where
+ * that is short; returns each hit's in that order.
+ */
+export function chooseUnits(hits: readonly Choice[], options: ChooseOptions): Unit[][] {
+  const { chosen, priceOf, newness, take } = openBudget(hits, options);
+  const open = new Set(likely(hits));
+  const takeAt = (one: Open, price: number) => {
+    open.delete(one);
+    take(one, price);
+  };
+  for (let count = 0; ; count++) {
+    let best: { one: Open; value: number; price: number } | undefined;
     for (const one of open) {
-      const { hit, unit, length, start } = one;
-      const head = (chosen[hit] as Unit[]).length === 0 ? (hits[hit] as Choice).headCost : 0;
-      const cost = length + (begun.has(unit.row) ? CUT_CHARS : start);
-      if (head + cost > left) continue;
-      const isMore = hit === 0 && hits.length > 1 && head === 0;
-      if (isMore && (spent[0] as number) + cost > FIRST_SHARE * budget) continue;
-      const isNew = 1 - (1 - AGAIN) * shareShown(unit, shown[hit] as Float64Array, worths);
-      const value = (unit.chance * isNew) / (cost + FREE_CHARACTERS);
-      if (value > worth) [best, worth, price] = [one, value, head + cost];
+      const priced = priceOf(one);
+      if (!priced) continue;
+      const value = (one.unit.chance * newness(one)) / (priced.cost + FREE_CHARACTERS);
+      if (!best || value > best.value) best = { one, value, price: priced.price };
     }
     if (!best) return chosen;
-    const { hit, unit } = best;
-    open.delete(best);
-    chosen[hit]?.push(unit);
-    begun.add(unit.row);
-    left -= price;
-    spent[hit] = (spent[hit] as number) + price;
-    const seen = shown[hit] as Float64Array;
-    for (const [i, share] of unit.held.entries()) seen[i] = Math.max(seen[i] as number, share);
+    const { one, price } = best;
+    takeAt(one, price);
+    const rest = count > 0 ? [] : [...open].filter(({ unit: { row } }) => row === one.unit.row);
+    if (rest.reduce((sum, { length }) => sum + length, one.length) > WHOLE_CHARS) continue;
+    for (const other of rest) {
+      const priced = priceOf(other);
+      if (priced) takeAt(other, priced.price);
+    }
   }
+}
+
+/** Keeps account of the units that were taken. */
+function openBudget(hits: readonly Choice[], { budget, worths, rowCost }: ChooseOptions) {
+  const chosen = hits.map((): Unit[] => []);
+  const spent = hits.map(() => 0);
+  const shown = hits.map(() => new Float64Array(worths.length));
+  const begun = new Set<PassageRow>();
+  const isShared = hits.filter(({ units }) => units.length > 0).length > 1;
+  return {
+    chosen,
+    /** Returns the code points of a unit, and with its hit's head where it is the hit's first; undefined where it does not fit. */
+    priceOf({ hit, unit, length }: Open): { cost: number; price: number } | undefined {
+      const cost = length + (begun.has(unit.row) ? CUT_CHARS : rowCost(unit.row) + ENDS);
+      const isFirst = chosen[hit]?.length === 0;
+      const price = cost + (isFirst ? (hits[hit] as Choice).headCost : 0);
+      const most = hit === 0 && isShared && !isFirst ? FIRST_SHARE * budget : budget;
+      const left = budget - spent.reduce((sum, one) => sum + one, 0);
+      return price <= left && (spent[hit] as number) + cost <= most ? { cost, price } : undefined;
+    },
+    /** Returns the part of a unit's worth that its hit's words leave it. */
+    newness({ hit, unit }: Open): number {
+      return 1 - (1 - AGAIN) * shareShown(unit, shown[hit] as Float64Array, worths);
+    },
+    take({ hit, unit }: Open, price: number): void {
+      chosen[hit]?.push(unit);
+      begun.add(unit.row);
+      spent[hit] = (spent[hit] as number) + price;
+      for (const [i, held] of unit.held.entries()) if (held > 0) (shown[hit] as Float64Array)[i] = 1;
+    },
+  };
+}
+
+/** Returns the units that are not far less likely than the likeliest, and the best of each hit. */
+function likely(hits: readonly Choice[]): Open[] {
+  const bests = hits.map(({ units }) => Math.max(0, ...units.map(({ chance }) => chance)));
+  const most = Math.max(0, ...bests);
+  const least = (unit: Unit) =>
+    most * (unit.features.all > 0 || isAnswer(unit) ? LEAST.withWords : LEAST.without);
+  return hits.flatMap(({ units }, hit) =>
+    units
+      .filter((unit) => unit.chance >= Math.min(least(unit), bests[hit] as number))
+      .map((unit) => ({ hit, unit, length: unitLength(unit) })),
+  );
 }
 
 /** Returns whether an agent's words follow a user's row that holds most of the question. */
@@ -119,7 +153,7 @@ export function toShownRows(rows: readonly PassageRow[], units: readonly Unit[])
   return rows.flatMap((row) => {
     const own = chosen.get(row);
     if (!own) return [];
-    const { isInside: _, isOutput: __, outcome: ___, ...shown } = row;
+    const { isOutput: _, ...shown } = row;
     return [{ ...shown, text: shownText(row, own) }];
   });
 }

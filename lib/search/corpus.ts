@@ -11,19 +11,15 @@ export interface Corpus {
   /** True if there are others' sessions, which do not count. */
   isOwn: boolean;
   chunks: number;
-  /** Words of a chunk by column: content, header, tools, extra; others' included. */
-  averageWords: readonly number[];
 }
 
-/** Returns how many chunks the index holds, or own sessions in it, and how long they are, from the full text's own record. */
+/** Returns how many chunks the index holds, or own sessions in it. */
 export function readCorpus(db: Store, { own = false }: { own?: boolean | undefined }): Corpus {
-  const row = db.get("SELECT block FROM chunks_fts_data WHERE id = 1");
-  const [chunks = 0, ...words] = row?.block instanceof Uint8Array ? readVarints(row.block) : [];
-  const averageWords = words.map((total) => (chunks > 0 ? total / chunks : 0));
-  const count =
-    "SELECT count(*) AS n FROM sessions s JOIN chunks c ON c.session = s.number WHERE s.owner IS NOT NULL";
-  const others = own ? Number(db.get(count)?.n) : 0;
-  return { db, isOwn: others > 0, chunks: chunks - others, averageWords };
+  const count = (sql: string) => Number(db.get(`SELECT count(*) AS n FROM ${sql}`)?.n);
+  const others = own
+    ? count("sessions s JOIN chunks c ON c.session = s.number WHERE s.owner IS NOT NULL")
+    : 0;
+  return { db, isOwn: others > 0, chunks: count("chunks") - others };
 }
 
 /** Returns in how many chunks a stem occurs, given a word of it. */
@@ -123,18 +119,4 @@ export function uniquePrefix(store: Store, id: string, first = 0): string {
 /** Returns whether a transcript is gone, also where it was deleted since the index last looked. */
 export function isSourceGone({ sourceGone, file }: IndexedSession): boolean {
   return sourceGone || !statUnpacked(file);
-}
-
-/** Reads SQLite's variable-length integers: seven bits a byte, the highest set on all but the last. */
-function readVarints(bytes: Uint8Array): number[] {
-  const numbers: number[] = [];
-  let value = 0;
-  for (const byte of bytes) {
-    value = value * 128 + (byte & 0x7f);
-    if (byte < 0x80) {
-      numbers.push(value);
-      value = 0;
-    }
-  }
-  return numbers;
 }

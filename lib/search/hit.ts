@@ -57,16 +57,10 @@ export interface PassageFacts {
   after: string[];
 }
 
-/** The evidence by which a hit was found, ordered and shown. */
+/** The evidence by which a hit was found, judged and shown. */
 export interface Explanation {
   /** Position in each phrasing's list, from 1; null: not among its first hundred. */
   ranks: (number | null)[];
-  /** Position by meaning, where vectors were asked. */
-  nearest: (number | null)[];
-  /** For each phrasing: the part of it that occurs in the chunk itself, 0 to 1. */
-  coverage: number[];
-  /** True if the times a phrasing names fit. */
-  timely: boolean;
   /** Words of the question that stand close together in it, by which its strength was judged. */
   together: string[];
   /** The rows' parts that were chosen, in the order of choice: the question's words in each, and its worth. */

@@ -7,31 +7,19 @@ import { foldText, splitJoined } from "../language/words.ts";
 import { stemWords } from "./query.ts";
 
 /** A word of the question in a text. */
-export interface Occurrence {
+interface Occurrence {
   stem: string;
-  /** Position among the words of the text. */
-  at: number;
   /** Place in the text. */
   start: number;
   /** True if it is a part of a name, or characters of a run without spaces. */
   isPart: boolean;
 }
 
-/** A text as a question sees it. */
-export interface Measured {
-  /** Number of its words. */
-  words: number;
-  found: readonly Occurrence[];
-}
+/** An asked stem of a word. */
+type Match = Omit<Occurrence, "start">;
 
 /** Measures texts, each once. */
-export type Measure = (texts: readonly string[]) => Measured[];
-
-/** The matches of one word of a text: its stem if the question has it, and the stems of its parts. */
-interface KnownWord {
-  stem: string | undefined;
-  parts: readonly string[];
-}
+export type Measure = (texts: readonly string[]) => (readonly Occurrence[])[];
 
 /** A word with its accents, as the index's tokenizer cuts it. */
 const WORD = /[\p{L}\p{N}\p{Co}][\p{L}\p{N}\p{Co}\p{M}]*/gu;
@@ -43,37 +31,38 @@ const STEM_END = 2;
 export function makeMeasure(stems: Iterable<string>): Measure {
   const asked = new Set(stems);
   const starts = [...asked].map((stem) => stem.slice(0, Math.max(1, stem.length - STEM_END)));
-  const mayBeAsked = startsLike(starts);
   const begins = beginnings(starts);
-  const words = new Map<string, KnownWord>();
-  const texts = new Map<string, Measured>();
+  const stemsIn = makeStemmer(asked, starts);
+  const texts = new Map<string, readonly Occurrence[]>();
   return (given) => {
     const fresh = [...new Set(given)].filter((text) => !texts.has(text));
     const cut = fresh.map((text) => (BEYOND_ASCII.test(text) ? cutWords(text) : cutPlainWords(text, begins)));
-    const unknown = new Set<string>();
-    for (const { telling } of cut) for (const { word } of telling) if (!words.has(word)) unknown.add(word);
-    addWords(words, unknown, { asked, mayBeAsked });
-    for (const [i, text] of fresh.entries()) texts.set(text, measureWords(cut[i] as Cut, words));
-    return given.map((text) => texts.get(text) as Measured);
+    const known = stemsIn(cut.flatMap((words) => words.map(({ word }) => word)));
+    for (const [i, text] of fresh.entries()) {
+      const words = cut[i] as CutWord[];
+      texts.set(
+        text,
+        words.flatMap(({ word, start }) => (known.get(word) ?? []).map((match) => ({ ...match, start }))),
+      );
+    }
+    return given.map((text) => texts.get(text) as readonly Occurrence[]);
   };
 }
 
-/** The number of words in a text, and the words that may match the question. */
-interface Cut {
-  words: number;
-  telling: { word: string; at: number; start: number }[];
+/** A word that may match the question. */
+interface CutWord {
+  word: string;
+  start: number;
 }
 
 /** Cuts a text into words. */
-function cutWords(text: string): Cut {
-  const telling = Array.from(text.matchAll(WORD), ({ 0: word, index }, at) => ({ word, at, start: index }));
-  return { words: telling.length, telling };
+function cutWords(text: string): CutWord[] {
+  return Array.from(text.matchAll(WORD), ({ 0: word, index }) => ({ word, start: index }));
 }
 
-/** Splits an ASCII text into words, and copies only words that begin like a word of the question or are compounds. */
-function cutPlainWords(text: string, begins: (first: number, second: number) => boolean): Cut {
-  const telling: Cut["telling"] = [];
-  let words = 0;
+/** Returns the words of an ASCII text that begin like a word of the question or are compounds. */
+function cutPlainWords(text: string, begins: (first: number, second: number) => boolean): CutWord[] {
+  const words: CutWord[] = [];
   let start = -1;
   let isJoined = false;
   for (let at = 0; at <= text.length; at++) {
@@ -87,12 +76,11 @@ function cutPlainWords(text: string, begins: (first: number, second: number) => 
     }
     if (start < 0) continue;
     if (isJoined || begins(text.charCodeAt(start), at - start > 1 ? text.charCodeAt(start + 1) : 0))
-      telling.push({ word: text.slice(start, at), at: words, start });
-    words++;
+      words.push({ word: text.slice(start, at), start });
     start = -1;
     isJoined = false;
   }
-  return { words, telling };
+  return words;
 }
 
 /** Makes a test of a word's first two characters, in any case: no other word can have an asked stem. */
@@ -108,40 +96,30 @@ function beginnings(starts: readonly string[]): (first: number, second: number) 
   return (first, second) => known[small(first) * 128 + small(second)] === 1;
 }
 
-/** Returns a test that the words of asked stems pass, and few others: stemming takes longer than all else. */
-function startsLike(starts: readonly string[]): (word: string) => boolean {
-  if (starts.length === 0) return () => false;
+/** Makes a function that returns the asked stems of words: a word's own, and those of its parts. */
+function makeStemmer(
+  asked: ReadonlySet<string>,
+  starts: readonly string[],
+): (words: readonly string[]) => ReadonlyMap<string, readonly Match[]> {
+  const known = new Map<string, readonly Match[]>();
+  // few other words pass, and stemming takes longer than all else
   const pattern = new RegExp(`^(?:${[...new Set(starts)].join("|")})`);
-  return (word) => pattern.test(word);
-}
-
-/** Adds the matches of new words to the known ones. */
-function addWords(
-  known: Map<string, KnownWord>,
-  fresh: ReadonlySet<string>,
-  { asked, mayBeAsked }: { asked: ReadonlySet<string>; mayBeAsked: (word: string) => boolean },
-): void {
-  const forms = Array.from(fresh, (word) => {
-    const parts = splitJoined(word).split(" ").map(foldText);
-    return { word, whole: foldText(word), parts: parts.filter(mayBeAsked) };
-  });
-  const stems = stemWords(
-    forms.flatMap(({ whole, parts }) => [...(mayBeAsked(whole) ? [whole] : []), ...parts]),
-  );
-  const stemOf = (form: string) => {
-    const stem = stems.get(form);
-    return stem !== undefined && asked.has(stem) ? [stem] : [];
+  const mayBeAsked = (form: string) => starts.length > 0 && pattern.test(form);
+  return (words) => {
+    const fresh = new Set(words.filter((word) => !known.has(word)));
+    const forms = Array.from(fresh, (word) => {
+      const parts = splitJoined(word).split(" ").map(foldText);
+      const own = [foldText(word), ...parts].map((form, i) => ({ form, isPart: i > 0 }));
+      return { word, own: own.filter(({ form }) => mayBeAsked(form)) };
+    });
+    const stems = stemWords(forms.flatMap(({ own }) => own.map(({ form }) => form)));
+    for (const { word, own } of forms) {
+      const found = own.map(({ form, isPart }) => ({ stem: stems.get(form) as string, isPart }));
+      known.set(
+        word,
+        found.filter(({ stem }) => asked.has(stem)),
+      );
+    }
+    return known;
   };
-  for (const { word, whole, parts } of forms)
-    known.set(word, { stem: stemOf(whole)[0], parts: parts.flatMap(stemOf) });
-}
-
-function measureWords({ words, telling }: Cut, known: ReadonlyMap<string, KnownWord>): Measured {
-  const found: Occurrence[] = [];
-  for (const { word, at, start } of telling) {
-    const { stem, parts } = known.get(word) as KnownWord;
-    if (stem !== undefined) found.push({ stem, at, start, isPart: false });
-    for (const part of parts) found.push({ stem: part, at, start, isPart: true });
-  }
-  return { words, found };
 }

@@ -19,8 +19,7 @@ interface NearestOptions {
   limit: number;
 }
 
-export interface Nearest {
-  store: Store;
+interface Nearest {
   id: number;
   /** Cosine, -1 to 1. */
   similarity: number;
@@ -73,9 +72,7 @@ function rescore(store: Store, vector: Float32Array, ids: readonly number[]): Ne
       ids: JSON.stringify(ids),
     })
     .flatMap(({ id, embedding }) =>
-      embedding instanceof Uint8Array
-        ? [{ store, id: Number(id), similarity: cosine(vector, embedding) }]
-        : [],
+      embedding instanceof Uint8Array ? [{ id: Number(id), similarity: cosine(vector, embedding) }] : [],
     );
 }
 
@@ -88,8 +85,7 @@ function scan(store: Store, vector: Float32Array, { source, filter }: NearestOpt
   );
   const near: Nearest[] = [];
   for (const { id, embedding } of rows) {
-    if (embedding instanceof Uint8Array)
-      near.push({ store, id: Number(id), similarity: cosine(vector, embedding) });
+    if (embedding instanceof Uint8Array) near.push({ id: Number(id), similarity: cosine(vector, embedding) });
   }
   return near;
 }
@@ -125,8 +121,6 @@ const NEAREST = 50;
 
 /** The results of a search by meaning. */
 export interface Meaning {
-  /** The nearest chunks for each phrasing, best first. */
-  lists: readonly (readonly Nearest[])[];
   /** The chunks that are near enough to be shown without a shared word. */
   outliers: RankedChunk[];
 }
@@ -160,7 +154,7 @@ export async function findByMeaning(
       signal,
     });
     const lists = vectors.map((vector) => nearestChunks(store, vector, { source, filter, limit: NEAREST }));
-    return { meaning: readMeaning(lists), semantic: "on" };
+    return { meaning: readMeaning(store, lists), semantic: "on" };
   } catch (error) {
     if (!(error instanceof SessionMemoryError)) throw error;
     return { semantic: `off: ${error.message}` };
@@ -177,18 +171,21 @@ const NEAR_ALONE = 0.6;
 const ADDED = 3;
 
 /** Reads the outliers of all phrasings' lists, nearest first. */
-export function readMeaning(lists: readonly (readonly Nearest[])[]): Meaning {
-  const found: Nearest[] = [];
-  for (const near of lists.flatMap(outliers).sort((a, b) => b.similarity - a.similarity)) {
-    if (!found.some(({ id }) => id === near.id)) found.push(near);
+export function readMeaning(store: Store, lists: readonly (readonly Nearest[])[]): Meaning {
+  const near = new Map<number, number>();
+  for (const { id, similarity } of lists.flatMap(outliers).sort((a, b) => b.similarity - a.similarity)) {
+    if (!near.has(id) && near.size < ADDED) near.set(id, similarity);
   }
-  return { lists, outliers: found.slice(0, ADDED).flatMap(toRanked) };
-}
-
-function toRanked({ store, id, similarity }: Nearest): RankedChunk[] {
-  const [row] = readChunks(store, [id]);
-  const session = row && readIndexedSessions(store, [row.sessionId]).get(row.sessionId);
-  return row && session ? [{ chunk: row, session, score: similarity, isTimely: false }] : [];
+  const chunks = readChunks(store, near.keys()).filter(({ id }) => near.has(id));
+  const sessions = readIndexedSessions(
+    store,
+    chunks.map(({ sessionId }) => sessionId),
+  );
+  const found = chunks.flatMap((chunk): RankedChunk[] => {
+    const session = sessions.get(chunk.sessionId);
+    return session ? [{ chunk, session, score: near.get(chunk.id) as number, isTimely: false }] : [];
+  });
+  return { outliers: found.sort((a, b) => b.score - a.score) };
 }
 
 function outliers(list: readonly Nearest[]): Nearest[] {

@@ -47,6 +47,7 @@ const BRIEF_LINE = 160;
 /** A session's line if it fits, and the places named in it. */
 const SESSION_LINE = 480;
 const PLACES_NAMED = 3;
+const WEAK_FROM_HERE: Line = { kind: "text", parts: [["faint", "weak from here:"]] };
 const NOTHING_CERTAIN: Line = { kind: "text", parts: [["faint", "nothing certain; nearest:"]] };
 
 /** The hits of a search that are not returned. */
@@ -145,48 +146,45 @@ export function printBrief(found: readonly Hit[], options: PrintOptions): Line[]
   return linesWithin(lines, options.maxChars);
 }
 
-/** Prints one line a session: the places where it is spoken of, and the row that says it best; weak ones below a line of text. */
-export function printBySession(
-  found: readonly Hit[],
-  options: PrintOptions & {
-    limit: number;
-    /** Returns whether a call only looks. */
-    isLook: (deed: Done) => boolean;
-    resumeOf?: ((hit: Hit) => string | undefined) | undefined;
-  },
-): Line[] {
-  const { maxChars, participants, limit, isLook, resumeOf } = options;
-  if (found.length === 0) return [];
-  const sessions = [...Map.groupBy(found, ({ session }) => session.id).values()] as [Hit, ...Hit[]][];
-  const strong = sessions.filter(([hit]) => isStrong(hit)).length;
-  const shown = sessions.slice(0, Math.min(limit, strong + (strong > 0 ? WEAK_SESSIONS : UNCERTAIN_HITS)));
-  const heads = shown.map((own, i) => sessionHead(own, i, options));
-  const isWeak = (i: number) => strong > 0 && i >= strong;
-  const least = heads.map((head, i) => (isWeak(i) ? lineMax(head, WEAK_LINE) + 1 : 0));
-  const weak: Line = { kind: "text", parts: [["faint", "weak from here:"]] };
-  const left = maxChars - least.reduce((sum, one) => sum + one, countPoints([weak]));
-  const most = Math.min(SESSION_LINE, Math.max(BRIEF_LINE, Math.floor(left / Math.max(1, strong)) - 1));
-  const lines = shown.map((own, i) => {
-    const [hit] = own;
-    const head = heads[i] as Line;
-    const best = bestParts(tellingRow(own, isLook), participants, describeSubject(hit, options));
-    const line = cutLine(
-      { ...head, parts: [...head.parts, ...best] },
-      isWeak(i) ? lineMax(head, WEAK_LINE) : most,
-    );
-    const command = resumeOf?.(hit);
-    return command === undefined ? line : { ...line, parts: [...line.parts, `\n   ${command}`] };
-  });
-  if (strong === 0) return linesWithin([NOTHING_CERTAIN, ...lines], maxChars);
-  return linesWithin(lines.length > strong ? lines.toSpliced(strong, 0, weak) : lines, maxChars);
+interface SessionOptions extends PrintOptions {
+  limit: number;
+  /** Returns whether a call only looks. */
+  isLook: (deed: Done) => boolean;
+  resumeOf?: ((hit: Hit) => string | undefined) | undefined;
+  /** True if the sessions stand in the order of their times. @default {false} */
+  isByTime?: boolean | undefined;
 }
 
-/** Returns the head of a session's line: what it is called, and where it speaks of the question. */
-function sessionHead(own: [Hit, ...Hit[]], i: number, options: PrintOptions): Line {
-  const [hit] = own;
+/** Prints one line a session: the places where it is spoken of, and the row that says it best; weak ones below a line of text. */
+export function printBySession(found: readonly Hit[], options: SessionOptions): Line[] {
+  if (found.length === 0) return [];
+  const { maxChars, limit, isByTime } = options;
+  const sessions = [...Map.groupBy(found, ({ session }) => session.id).values()];
+  const strong = sessions.filter((own) => own.some(isStrong));
+  const weak = sessions.filter((own) => !own.some(isStrong));
+  const isCertain = strong.length > 0;
+  const first = isCertain ? strong.slice(0, limit) : weak.slice(0, Math.min(limit, UNCERTAIN_HITS));
+  const timeOf = ([hit]: readonly Hit[]) => hit?.at ?? "";
+  if (isByTime) first.sort((a, b) => timeOf(a).localeCompare(timeOf(b)));
+  const others = isCertain ? weak.slice(0, Math.min(limit - first.length, WEAK_SESSIONS)) : [];
+  const top = isCertain ? [] : [NOTHING_CERTAIN];
+  const rest = [
+    ...(others.length > 0 ? [WEAK_FROM_HERE] : []),
+    ...others.map((own, i) => sessionLine(own, first.length + i, WEAK_LINE, options)),
+  ];
+  const share = Math.floor((maxChars - countPoints([...top, ...rest])) / first.length) - 1;
+  const most = Math.min(SESSION_LINE, Math.max(BRIEF_LINE, share));
+  const lines = first.map((own, i) => sessionLine(own, i, most, options));
+  return linesWithin([...top, ...lines, ...rest], maxChars);
+}
+
+/** Returns a session's line: what it is called, where it speaks of the question, and the row that says it best. */
+function sessionLine(own: readonly Hit[], i: number, max: number, options: SessionOptions): Line {
+  const hit = own.find(isStrong) ?? (own[0] as Hit);
+  const { participants, isLook, resumeOf } = options;
   const places = mergeRanges([...own.map(({ from, to }) => [from, to] as const), ...hit.also]);
   const named = places.slice(0, PLACES_NAMED).map(([from, to]) => formatRange(from, to));
-  return headLine(
+  const head = headLine(
     i,
     joinFacts([
       ["name", options.shortId(hit.session)],
@@ -197,6 +195,10 @@ function sessionHead(own: [Hit, ...Hit[]], i: number, options: PrintOptions): Li
       `${counted(places.length, "place")}: ${named.join(", ")}`,
     ]),
   );
+  const best = bestParts(tellingRow(own, isLook), participants, describeSubject(hit, options));
+  const line = cutLine({ ...head, parts: [...head.parts, ...best] }, lineMax(head, max));
+  const command = resumeOf?.(hit);
+  return command === undefined ? line : { ...line, parts: [...line.parts, `\n   ${command}`] };
 }
 
 /** Announces what follows it. */
@@ -355,15 +357,14 @@ function foot(text: string): Line {
 }
 
 /** Returns the evidence of a hit: why it was found, by which words it was judged, and what was chosen of it. */
-function formatExplanation({ ranks, nearest, coverage, timely, together, chosen }: Explanation): string[] {
-  const words = ranks.map(
-    (rank, i) => `phrasing ${i + 1} ${rank === null ? "not found" : `#${rank}`}, holds ${coverage[i]} of it`,
-  );
-  const meaning = nearest.map((rank, i) => `meaning ${i + 1} ${rank === null ? "not found" : `#${rank}`}`);
-  const why = `why: ${[...words, ...meaning, ...(timely ? ["time fits"] : [])].join("; ")}`;
-  const close = together.length > 0 ? [`close together: ${together.join(", ")}`] : [];
-  const rows = chosen.map(({ line, words: held, worth }) => `L${line} ${worth} ${held.join(", ")}`.trimEnd());
-  return [...close, ...(rows.length > 0 ? [`chosen: ${rows.join("; ")}`] : []), why];
+function formatExplanation({ ranks, together, chosen }: Explanation): string[] {
+  const why = ranks.map((rank, i) => `phrasing ${i + 1} ${rank === null ? "not found" : `#${rank}`}`);
+  const rows = chosen.map(({ line, words, worth }) => `L${line} ${worth} ${words.join(", ")}`.trimEnd());
+  return [
+    ...(together.length > 0 ? [`close together: ${together.join(", ")}`] : []),
+    ...(rows.length > 0 ? [`chosen: ${rows.join("; ")}`] : []),
+    `why: ${why.join("; ")}`,
+  ];
 }
 
 /** Returns a hit's place as references take it. */

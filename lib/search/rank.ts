@@ -7,7 +7,7 @@
 export interface RankedDocument {
   /** The number of times each term occurs in it, header and tool calls included. */
   counts: Float64Array;
-  words: number;
+  length: number;
   /** Positions of the chunks before and after it in the same transcript; -1 if not at hand. */
   before: number;
   after: number;
@@ -23,21 +23,14 @@ export interface WeightedTerm {
   worth: number;
 }
 
-export interface Ranking {
-  /** By document; 0: no result. */
-  scores: Float64Array;
-  /** The worth of the terms in the document itself, without neighbours. */
-  own: Float64Array;
-  /** The worth of the whole question. */
-  total: number;
-}
-
 // real2, codebench and deeds: half and one and a half of each of these answer within 3 of 251 questions the same
 const K1 = 0.9;
 const B = 0.4;
 /** The parts of their own counts that the chunks before and after lend. */
 const FROM_BEFORE = 0.4;
 const FROM_AFTER = 0.2;
+/** The addition for a fitting time, in parts of the best score. */
+const TIME_PREFERENCE = 0.5;
 /** Only the best ranks of a phrasing count: with 60, as usual, a second weak list outvotes a strong one. */
 const FUSION_CONSTANT = 10;
 
@@ -46,49 +39,27 @@ export function inverseFrequency(total: number, having: number): number {
   return Math.log(1 + (total - having + 0.5) / (having + 0.5));
 }
 
-interface Signs {
-  averageWords: number;
-  /** The addition for the time of each document, in parts of the best score. */
-  times: readonly number[];
-}
-
-/** Ranks documents for one phrasing. */
+/** Returns the scores of documents for one phrasing, 0 for no result; `times` says how well the time of each fits, 0 to 1. */
 export function rankDocuments(
   documents: readonly RankedDocument[],
   terms: readonly WeightedTerm[],
-  { averageWords, times }: Signs,
-): Ranking {
-  const size = documents.length;
-  const lexical = new Float64Array(size);
-  const own = new Float64Array(size);
-  const total = terms.reduce((sum, { worth }) => sum + worth, 0);
-  for (let i = 0; i < size; i++) {
-    const document = documents[i] as RankedDocument;
-    if (!document.isCandidate) continue;
-    const { counts } = document;
-    const before = documents[document.before]?.counts;
-    const after = documents[document.after]?.counts;
-    const length = document.words / averageWords;
-    let held = 0;
-    let sum = 0;
-    for (const { number, worth } of terms) {
-      const count = counts[number] as number;
-      if (count > 0) held += worth;
-      const lent = FROM_BEFORE * (before?.[number] ?? 0) + FROM_AFTER * (after?.[number] ?? 0);
-      sum += worth * saturate(count + lent, length);
-    }
-    own[i] = held;
-    lexical[i] = sum;
-  }
-  // A question that is all time ("what did we do last Tuesday") has no words to be measured by.
-  const unit = maximum(lexical) || 1;
-  const scores = Float64Array.from(documents, ({ isCandidate }, i) => {
-    if (!isCandidate) return 0;
-    const timely = unit * (times[i] as number);
+  times: readonly number[],
+): Float64Array {
+  const average = documents.reduce((sum, { length }) => sum + length, 0) / Math.max(1, documents.length);
+  const lexical = documents.map(({ isCandidate, counts, length, ...beside }) => {
     // words that only its neighbours hold are shown with them
-    return own[i] === 0 ? timely : (lexical[i] as number) + timely;
+    if (!isCandidate || !terms.some(({ number }) => (counts[number] as number) > 0)) return 0;
+    const [before, after] = [documents[beside.before]?.counts, documents[beside.after]?.counts];
+    return terms.reduce((sum, { number, worth }) => {
+      const lent = FROM_BEFORE * (before?.[number] ?? 0) + FROM_AFTER * (after?.[number] ?? 0);
+      return sum + worth * saturate((counts[number] as number) + lent, length / Math.max(1, average));
+    }, 0);
   });
-  return { scores, own, total };
+  // a question that is all time ("what did we do last Tuesday") has no words to be measured by
+  const unit = TIME_PREFERENCE * (Math.max(0, ...lexical) || 1);
+  return Float64Array.from(documents, ({ isCandidate }, i) =>
+    isCandidate ? (lexical[i] as number) + unit * (times[i] as number) : 0,
+  );
 }
 
 /** Returns bm25's share of a term's worth: more of it helps less and less, and less in a long text. */
@@ -96,15 +67,11 @@ function saturate(count: number, relativeLength: number): number {
   return count === 0 ? 0 : (count * (K1 + 1)) / (count + K1 * (1 - B + B * relativeLength));
 }
 
-function maximum(values: Float64Array): number {
-  let most = 0;
-  for (const value of values) if (value > most) most = value;
-  return most;
-}
-
-/** Fuses lists of scores by reciprocal rank. */
+/** Fuses lists of scores by reciprocal rank; of one list the scores stay. */
 export function fuse(lists: readonly Float64Array[]): Float64Array {
-  const fused = new Float64Array(lists[0]?.length ?? 0);
+  const [first = new Float64Array(0), ...others] = lists;
+  if (others.length === 0) return first;
+  const fused = new Float64Array(first.length);
   for (const scores of lists) {
     for (const [rank, document] of bestFirst(scores).entries())
       fused[document] = (fused[document] as number) + 1 / (FUSION_CONSTANT + rank + 1);

@@ -1,16 +1,16 @@
 /** Reads the rows of part of a session from the index: their words, deeds, lines and exchanges. */
 
 import type { Part } from "../base/output.ts";
-import { oneLine } from "../base/text.ts";
+import { oneLine, withoutMiddle } from "../base/text.ts";
 import { formatMinute } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
 import type { Done, LineSpan, Outcome, Said, Speaker } from "../hosts/session.ts";
 import { joinContent } from "../index/chunk-text.ts";
 import { type IndexedSession, rewoundLines } from "../index/index-state.ts";
-import { joinParts, type Stored } from "../index/stored-rows.ts";
+import { readRows, type Stored } from "../index/stored-rows.ts";
 import type { Store } from "../store/store.ts";
 import { isOfFiles } from "../transcripts/rows.ts";
-import { type IndexedChunk, readChunksAfter, readExchangesBeside, saidIn } from "./candidates.ts";
+import { exchangeLines, type IndexedChunk } from "./candidates.ts";
 
 /** Something said or done, as it is printed. */
 export interface ShownRow {
@@ -36,10 +36,6 @@ export interface ShownRow {
 export interface PassageRow extends ShownRow {
   /** True if it is the result of a tool call. */
   isOutput?: true;
-  /** The end of a tool call that failed. */
-  outcome?: "failed" | "rejected";
-  /** True if it is part of the passage itself, not of its surroundings. */
-  isInside: boolean;
 }
 
 /** Returns a row's line, who said it and its words, or the call and what it did. */
@@ -73,91 +69,77 @@ export function withSkipped(rows: readonly ShownRow[], store: Store, session: nu
   });
 }
 
-/** Chunks after rows that were taken back in which the row that holds is looked for. */
-const HOLDING_CHUNKS = 5;
 /** Code points of the row that holds. */
 const HOLDING_CHARS = 300;
+
+/** A session's place in the index. */
+interface Place {
+  store: Store;
+  session: Pick<IndexedSession, "number">;
+}
 
 /** Puts the row that holds now, the next one of the same speaker, before a row that the user revoked. */
 export function withHolding(
   rows: readonly ShownRow[],
-  { store, session }: { store: Store; session: Pick<IndexedSession, "id" | "number"> },
+  { store, session: { number } }: Place,
   speaker: Speaker = "user",
 ): ShownRow[] {
   const first = rows.findIndex(({ rewound }) => rewound);
   if (first === -1) return [...rows];
-  const spans = rewoundLines(store, session.number);
-  const spanOf = (line: number) => spans.find(([from, to]) => line >= from && line <= to);
-  const ends = new Set(rows.flatMap(({ line, rewound }) => (rewound ? (spanOf(line)?.[1] ?? []) : [])));
-  const holding = Array.from(ends).flatMap((end) => {
-    const chunks = readChunksAfter(store, session.id, { line: end, limit: HOLDING_CHUNKS });
-    return (
-      readMessageRows(chunks, () => false).find(
-        ({ line, who }) => line > end && who === speaker && !spanOf(line),
-      ) ?? []
-    );
-  });
+  const spans = rewoundLines(store, number);
+  const next = `SELECT line, text FROM rows r WHERE session = $number AND who = $speaker AND line > $end
+    AND NOT EXISTS (SELECT 1 FROM rewound w WHERE w.session = r.session AND r.line BETWEEN w.first_line AND w.last_line)
+    ORDER BY line, nth LIMIT 1`;
   const before = rows.slice(0, first);
   const moved = new Map<number, ShownRow>();
-  for (const { line, who, text } of holding) {
-    const isSame = (row: ShownRow) => row.line === line && row.who === who;
+  for (const { line, rewound } of rows.slice(first)) {
+    const span = rewound && spans.find((one) => isIn(line, one));
+    const found = span && store.get(next, { number, speaker, end: span[1] });
+    if (!found) continue;
+    const held = { line: Number(found.line), who: speaker, text: oneLine(String(found.text), HOLDING_CHARS) };
+    const isSame = (row: ShownRow) => row.line === held.line && row.who === speaker;
     // the best row of a hit may be the one that holds: it is first already
-    if (before.some(isSame)) continue;
-    moved.set(line, rows.find(isSame) ?? { line, who, text: oneLine(text, HOLDING_CHARS) });
+    if (!before.some(isSame)) moved.set(held.line, rows.find(isSame) ?? held);
   }
   const holds = [...moved.values()];
   return [...before, ...holds, ...rows.slice(first).filter((row) => !holds.includes(row))];
 }
 
-/**
- * Returns the lines that the user took back before the exchanges of some rows, to ask anew. `around` has the messages in which
- * these begin; a line that already has a row shown is left out.
- */
+function isIn(line: number, [from, to]: LineSpan): boolean {
+  return line >= from && line <= to;
+}
+
+/** Returns the lines that the user took back before what is shown, to ask anew, where no shown row is one of them. */
 export function takenBackBefore(
   shown: readonly ShownRow[],
-  around: readonly ShownRow[],
-  { store, session }: { store: Store; session: Pick<IndexedSession, "number"> },
+  { store, session: { number } }: Place,
 ): LineSpan[] {
-  const spans = rewoundLines(store, session.number);
+  const spans = rewoundLines(store, number);
   if (spans.length === 0) return [];
-  const isIn = (line: number) => spans.some(([from, to]) => line >= from && line <= to);
-  const begins = (rows: readonly ShownRow[]) => rows.filter(({ who, line }) => who === "user" && !isIn(line));
-  const starts = shown.map((row) => begins(around).findLast(({ line }) => line <= row.line)?.line);
   const asked = store
-    .all("SELECT line FROM rows WHERE session = ? AND who = 'user' ORDER BY line", session.number)
+    .all("SELECT line FROM rows WHERE session = ? AND who = 'user' ORDER BY line", number)
     .map(({ line }) => Number(line))
-    .filter((line) => !isIn(line));
-  return spans.filter(([from, to]) => {
-    const isShown = shown.some(({ line }) => line >= from && line <= to);
-    const next = asked.find((line) => line > to);
-    return !isShown && next !== undefined && starts.includes(next);
+    .filter((line) => !spans.some((span) => isIn(line, span)));
+  return spans.filter((span) => {
+    const next = asked.findIndex((line) => line > span[1]);
+    const [begin, end = Number.POSITIVE_INFINITY] = asked.slice(next).slice(0, 2);
+    const isAnew = ({ line }: ShownRow) => begin !== undefined && line >= begin && line < end;
+    return next >= 0 && !shown.some(({ line }) => isIn(line, span)) && shown.some(isAnew);
   });
 }
 
-/** Returns the messages of chunks given in order; the pieces of a long message are one row. */
-export function readMessageRows(
-  chunks: readonly IndexedChunk[],
-  isInside: (chunk: IndexedChunk) => boolean,
-  isWanted: (row: Said) => boolean = () => true,
-): PassageRow[] {
-  const all = saidIn(chunks);
-  const said = (chunk: IndexedChunk) => all(chunk).filter(isWanted);
-  const inside = chunks.filter(isInside).flatMap(said);
-  return joinParts(chunks.flatMap(said)).map((row) => {
-    const { line, who, text } = row;
-    return { line, who, text, isInside: inside.some((piece) => belongsTo(piece, row)) };
+/** Returns what was said in some exchanges of a session, from the one that begins on a line to the one of another, in order. */
+export function exchangeRows(
+  { store, session: { number } }: Place,
+  [from, to]: LineSpan,
+): Stored<Said<Speaker>>[] {
+  const [end = Number.POSITIVE_INFINITY] = exchangeLines(store, number, {
+    line: to + 1,
+    count: 1,
+    isBefore: false,
   });
-}
-
-/** Returns whether a message is another one, or a piece of it. */
-function belongsTo(piece: Said, { line, nth, part }: Said): boolean {
-  if (piece.line !== line || piece.nth !== nth) return false;
-  return !piece.part || !part || (piece.part.from >= part.from && piece.part.to <= part.to);
-}
-
-/** Joins chunks' text, what pieces of one message repeat only once. */
-export function joinChunks(chunks: readonly IndexedChunk[], said = saidIn(chunks)): string {
-  return joinContent(joinParts(chunks.flatMap(said)));
+  const rows = readRows(store, number, { after: from - 1, to: Math.min(end - 1, Number.MAX_SAFE_INTEGER) });
+  return rows.filter((row): row is Stored<Said<Speaker>> => row.who === "user" || row.who === "assistant");
 }
 
 /**
@@ -176,25 +158,23 @@ export function oncePerRow(sessionId: string, taken: Set<string>): (row: ShownRo
   };
 }
 
-/** The most chunks shown from the start of an exchange before or after a result; its last one is shown too. */
-const AROUND_CHUNKS = 2;
+/** Code points of an exchange before or after a result. */
+const AROUND_CHARS = 2000;
 
-/** Returns the exchanges before and after a chunk's own, in order, long ones shortened, each after its own time. */
+/** Returns the exchanges before and after a chunk's own, in order, long ones without their middle, each after its own time. */
 export function exchangesAround(
-  chunk: IndexedChunk,
+  place: Place,
+  { exchangeLine }: Pick<IndexedChunk, "exchangeLine">,
   { count, timezone }: { count: number; timezone: string | undefined },
 ): { before: string[]; after: string[] } {
-  const beside = (step: -1 | 1) =>
-    readExchangesBeside(chunk, { count, step }).map((chunks) => {
-      const time = formatMinute(chunks[0]?.timestamp ?? "", timezone);
-      return `${time} ${shortenExchange(chunks)}`;
+  if (count === 0) return { before: [], after: [] };
+  const beside = (line: number, isBefore: boolean) =>
+    exchangeLines(place.store, place.session.number, { line, count, isBefore }).map((begin) => {
+      const rows = exchangeRows(place, [begin, begin]);
+      const text = withoutMiddle(joinContent(rows), AROUND_CHARS, { mark: () => "\n…\n" });
+      return `${formatMinute(rows[0]?.at ?? "", timezone)} ${text}`;
     });
-  return count > 0 ? { before: beside(-1), after: beside(1) } : { before: [], after: [] };
-}
-
-function shortenExchange(chunks: readonly IndexedChunk[]): string {
-  if (chunks.length <= AROUND_CHUNKS + 1) return joinChunks(chunks);
-  return `${joinChunks(chunks.slice(0, AROUND_CHUNKS))}\n…\n${joinChunks(chunks.slice(-1))}`;
+  return { before: beside(exchangeLine, true), after: beside(exchangeLine + 1, false) };
 }
 
 /** Code points of a path, and of a command. */
@@ -212,14 +192,10 @@ export function deedText({ target, input, result }: Stored<Done>): string {
 }
 
 /** Returns deeds as rows: each call, and what came of it. */
-export function toDeedRows(
-  deeds: readonly Stored<Done>[],
-  cwd: string | undefined,
-): Omit<PassageRow, "isInside">[] {
+export function toDeedRows(deeds: readonly Stored<Done>[], cwd: string | undefined): PassageRow[] {
   return deeds.flatMap((deed) => {
     const { line, resultLine, kind, outcome, input, result } = deed;
     const who = "tool" as const;
-    const ended = outcome === "failed" || outcome === "rejected" ? { outcome } : {};
     const said =
       kind === "read" ? "" : input.startsWith(deed.target) ? input.slice(deed.target.length) : input;
     const call = {
@@ -227,7 +203,6 @@ export function toDeedRows(
       who,
       tool: callHead(deed, cwd),
       deed,
-      ...ended,
       text: said.trimStart(),
     };
     // what files held says nothing of the work
@@ -240,7 +215,6 @@ export function toDeedRows(
         line: resultLine ?? line,
         who,
         tool,
-        ...ended,
         text: result.trimStart(),
         isOutput: true as const,
       },

@@ -16,11 +16,12 @@ export interface AskedWorth {
   phrasings: readonly Float64Array[];
 }
 
-/** The ranking by which rows were found. */
-interface Found {
+interface UnitOptions {
+  asked: AskedWorth;
+  measure: Measure;
   /** The ranking of the session, in parts of the best one's. */
   session: number;
-  /** The ranking of what stands in a row, in parts of the best. */
+  /** Returns the ranking of what stands in a row, in parts of the best. */
   chunk: (row: PassageRow) => number;
   /** True if it is of the time that was asked for. */
   isTimely: boolean;
@@ -50,10 +51,8 @@ const USUAL_WORDS = 30;
 const WORD_CHARACTERS = 6;
 
 /** Cuts the rows of a passage, given in order, into units. */
-export function toUnits(
-  rows: readonly PassageRow[],
-  { asked, found, measure }: { asked: AskedWorth; found: Found; measure: Measure },
-): Unit[] {
+export function toUnits(rows: readonly PassageRow[], options: UnitOptions): Unit[] {
+  const { asked, measure, session, chunk, isTimely } = options;
   const cut = cutRows(rows, asked.numbers, measure);
   const inRow = rows.map((row) => union(cut.filter((unit) => unit.row === row).map(({ held }) => held)));
   const users = rows.map((_, i) => rows.findLastIndex(({ who }, at) => at < i && who === "user"));
@@ -67,13 +66,13 @@ export function toUnits(
       all,
       best: bestShare(held, asked),
       around: bestShare(near, asked),
-      session: found.session,
-      chunk: found.chunk(row),
+      session,
+      chunk: chunk(row),
       user: row.who === "user" ? 1 : 0,
       assistant: row.who === "assistant" ? 1 : 0,
       first: unit.isFirst ? 1 : 0,
       reply: row.who === "user" ? 0 : bestShare(inRow[users[i] as number], asked),
-      time: found.isTimely ? 1 : 0,
+      time: isTimely ? 1 : 0,
       dense: all / (0.5 + 0.5 * words),
     };
     return { row, start: unit.start, end: unit.end, held, features, chance: chanceOf(features) };
@@ -114,8 +113,8 @@ function cutRows(rows: readonly PassageRow[], numbers: ReadonlyMap<string, numbe
     if (isCall && row.text.length > UNIT_MAX) places.unshift([0, 0]);
     return places.map(([start, end], i): Cut => {
       const held = new Float64Array(numbers.size);
-      const within = texts[r]?.found.filter((one) => one.start >= start && one.start < end) ?? [];
-      for (const { stem, isPart } of [...within, ...(isCall && i === 0 ? (heads[r]?.found ?? []) : [])]) {
+      const within = texts[r]?.filter((one) => one.start >= start && one.start < end) ?? [];
+      for (const { stem, isPart } of [...within, ...((isCall && i === 0 && heads[r]) || [])]) {
         const number = numbers.get(stem) as number;
         held[number] = Math.max(held[number] as number, isPart ? PART : 1);
       }
@@ -132,8 +131,7 @@ function cutText(text: string): (readonly [number, number])[] {
   const units: [number, number][] = [];
   for (const [start, end] of cutLines(text)) {
     const last = units.at(-1);
-    const isAnnounced = last && ANNOUNCES.test(text.slice(...last)) && end - last[0] <= 2 * UNIT_MAX;
-    if (last && (isAnnounced || end - last[0] <= LINES_TOGETHER)) last[1] = end;
+    if (last && (ANNOUNCES.test(text.slice(...last)) || end - last[0] <= LINES_TOGETHER)) last[1] = end;
     else units.push([start, end]);
   }
   return units;
