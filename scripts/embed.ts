@@ -37,12 +37,7 @@ import {
 import { readStatuses, type SessionStatus } from "../lib/index/index-state.ts";
 import { formatCost } from "../lib/model/spend.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
-import {
-  listSessions,
-  sessionsByLastRow,
-  unlistedTranscripts,
-  visibleAmong,
-} from "../lib/sessions/sessions.ts";
+import { listSessions, unlistedTranscripts, visibleAmong } from "../lib/sessions/sessions.ts";
 import { withExistingStore } from "../lib/store/store.ts";
 import { log } from "../lib/transcripts/event-log.ts";
 import { placeOnDisk } from "../lib/transcripts/files.ts";
@@ -124,12 +119,10 @@ function chooseSessions({ values, paths, cwd, asking }: EmbedRun): Chosen {
     );
     return { sessions, listed: sessions };
   }
-  const options = { subagents: true, excluded: true, cwd };
-  const begin = since?.toISOString();
-  const listed =
-    begin === undefined
-      ? listSessions(paths, options)
-      : [...sessionsByLastRow(paths, options).filter(({ updatedAt }) => updatedAt >= begin)];
+  const options = { subagents: true, excluded: true, cwd, dated: since !== undefined };
+  const listed = listSessions(paths, options).filter(
+    ({ updatedAt }) => since === undefined || updatedAt >= since.toISOString(),
+  );
   const others = unlistedTranscripts(paths, listed);
   return { sessions: [...others, ...listed.toReversed()], listed };
 }

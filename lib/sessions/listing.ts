@@ -28,7 +28,6 @@ import {
   type ListOptions,
   listSessions,
   projectDirectory,
-  sessionsByLastRow,
 } from "./sessions.ts";
 
 /** The bytes of a file that are searched for the first request. */
@@ -48,12 +47,10 @@ export function listByLastRow(
   { since = "", limit = Number.POSITIVE_INFINITY, shared = false, ...options }: LastRowOptions = {},
 ): Session[] {
   const isWanted = ({ updatedAt }: Session) => updatedAt >= since;
-  const newest: Session[] = [];
-  for (const session of sessionsByLastRow(paths, options)) {
-    if (newest.length >= limit || !isWanted(session)) break;
-    if (hasConversation(session)) newest.push(session);
-  }
-  const own = describeSessions(newest, paths);
+  const dated = listSessions(paths, { ...options, dated: true })
+    .values()
+    .filter(isWanted);
+  const own = describeSessions([...dated.filter(hasConversation).take(limit)], paths);
   if (!shared) return own;
   const all = [...own, ...listShared(paths, options).filter(isWanted)];
   return all.sort((a, b) => compareText(b.updatedAt, a.updatedAt)).slice(0, limit);

@@ -32,9 +32,9 @@ import {
   describeSession,
   hasConversation,
   identifySession,
+  listSessions,
   newestCopies,
   sessionAt,
-  sessionsByLastRow,
   visibleAmong,
 } from "./sessions.ts";
 import { lastTime } from "./titles.ts";
@@ -105,7 +105,7 @@ export function resolvePlace(reference: string, context: ResolveContext): Place 
 /** Returns the session with the newest last row, other than the current one: of this project, else of all. */
 function last({ paths, cwd, current, remark }: ResolveContext): Session {
   const newest = (project?: string) =>
-    sessionsByLastRow(paths, { cwd, project }).find(
+    listSessions(paths, { cwd, project, dated: true }).find(
       (session) => session.id !== current && hasConversation(session),
     );
   const own = newest(cwd);

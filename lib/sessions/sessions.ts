@@ -4,7 +4,6 @@ import { existsSync, type Stats } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
 import { changedAt } from "../base/files.ts";
 import { compareText, folderName, projectName } from "../base/text.ts";
-import { DAY_MS } from "../base/time.ts";
 import type { Paths, PathsWithRules } from "../config/config.ts";
 import type { Head } from "../hosts/format.ts";
 import { findFormat, findHost, HOSTS } from "../hosts/hosts.ts";
@@ -17,7 +16,7 @@ import { tryHead } from "../transcripts/head.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import { isForgottenWhole } from "../transcripts/transcript.ts";
 import { archivedTranscripts, findTranscripts } from "./found.ts";
-import { currentExclusion, type Exclusion } from "./gate.ts";
+import { currentExclusion } from "./gate.ts";
 import { hasSubagentId, idInName, listDirectories, type TranscriptFile } from "./places.ts";
 import {
   namesOfDirectory,
@@ -36,6 +35,11 @@ export interface ListOptions {
   project?: string | undefined;
   /** True if subagent transcripts are included. @default {false} */
   subagents?: boolean | undefined;
+  /**
+   * True to order by the last dated row, read from the end of every file: copied, synced and restored files have
+   * the time of the copying. @default {false}
+   */
+  dated?: boolean | undefined;
   /** True if excluded sessions are included, for removing what is held of them. @default {false} */
   excluded?: boolean | undefined;
   /** The directory of relative projects, and where the search for `.volute` starts. @default the process's directory */
@@ -52,49 +56,16 @@ const SMALL_BYTES = 64 * 1024;
  * given folders, where only the content names the agent.
  */
 export function listSessions(paths: PathsWithRules, options: ListOptions = {}): Session[] {
-  const wanted = newestCopies(filesOfSessions(paths, options));
-  return options.excluded ? wanted : visibleAmong(wanted, paths);
-}
-
-/** A file may say to be older than its last row by this much: some file systems keep local times, and clocks differ. */
-const FILE_TIME_MS = DAY_MS;
-
-/**
- * Yields sessions newest first by their last dated row, each id once: copied, synced and restored files have the time of the
- * copying. No more files are read than it takes to know that none has newer rows.
- */
-export function* sessionsByLastRow(paths: PathsWithRules, options: ListOptions = {}): Generator<Session> {
-  const rules = currentExclusion(paths);
-  const copies = [...Map.groupBy(filesOfSessions(paths, options), sessionKey).values()]
-    .map((files) => newestFirst(files))
-    .sort(([a], [b]) => compareSessions(a as Session, b as Session));
-  let waiting: Session[] = [];
-  let next = "";
-  for (const files of copies) {
-    const latest = new Date(Date.parse((files[0] as Session).modifiedAt) + FILE_TIME_MS).toISOString();
-    if (next > latest) {
-      waiting = newestFirst(waiting);
-      while (waiting[0] && waiting[0].updatedAt > latest) yield waiting.shift() as Session;
-      next = waiting[0]?.updatedAt ?? "";
-    }
-    const [session] = newestCopies(files.map(dated));
-    if (!session || !(options.excluded || isVisible(session, rules))) continue;
-    waiting.push(session);
-    if (session.updatedAt > next) next = session.updatedAt;
-  }
-  yield* newestFirst(waiting);
-}
-
-/** Returns every file of every session, several of one that was copied or synced. */
-function filesOfSessions(paths: PathsWithRules, options: ListOptions): Session[] {
-  const { agent, subagents, cwd } = options;
+  const { agent, subagents, excluded = false, cwd } = options;
   const isOfProject = projectFilter(options, paths);
-  return findTranscripts(paths, { agent, subagents, cwd }).flatMap((found) => {
+  const sessions = findTranscripts(paths, { agent, subagents, cwd }).flatMap((found) => {
     const session = found.ephemeral ? undefined : identifySession(found);
     if (!session || (agent !== undefined && session.agent !== agent)) return [];
     if ((!subagents && session.parentId !== undefined) || !isOfProject(session)) return [];
-    return [session];
+    return [options.dated ? dated(session) : session];
   });
+  const wanted = newestCopies(sessions);
+  return excluded ? wanted : visibleAmong(wanted, paths);
 }
 
 function dated(session: Session): Session {
@@ -140,11 +111,7 @@ export function visibleSessionAt(file: string, paths: PathsWithRules): Session |
 /** Returns the sessions that may be read at this moment: a run may have waited for whoever was excluding something. */
 export function visibleAmong(sessions: readonly Session[], paths: PathsWithRules): Session[] {
   const rules = currentExclusion(paths);
-  return sessions.filter((session) => isVisible(session, rules));
-}
-
-function isVisible(session: Session, rules: Exclusion): boolean {
-  return rules.admits(session) && !isCopy(session.file, rules);
+  return sessions.filter((session) => rules.admits(session) && !isCopy(session.file, rules));
 }
 
 /** Returns whether a transcript is a copy of forgotten sessions. */
@@ -305,8 +272,9 @@ function readParent({ agent, id, file }: SessionIdentity): string | undefined {
  * machine the longest, since a copy may be behind and its time is that of the copying.
  */
 export function newestCopies(sessions: readonly Session[]): Session[] {
+  const byTime = (a: Session, b: Session) => compareText(b.updatedAt, a.updatedAt);
   const kept = new Map<string, Session>();
-  for (const session of newestFirst(sessions)) {
+  for (const session of sessions.toSorted((a, b) => byTime(a, b) || compareText(a.file, b.file))) {
     const key = sessionKey(session);
     const newer = kept.get(key) ?? session;
     // A host may begin a second file of a session that it resumes, and go on in the first.
@@ -317,15 +285,7 @@ export function newestCopies(sessions: readonly Session[]): Session[] {
     better.name ??= session.name ?? newer.name;
     kept.set(key, better);
   }
-  return newestFirst([...kept.values()]);
-}
-
-function newestFirst(sessions: readonly Session[]): Session[] {
-  return sessions.toSorted(compareSessions);
-}
-
-function compareSessions(a: Session, b: Session): number {
-  return compareText(b.updatedAt, a.updatedAt) || compareText(a.file, b.file);
+  return [...kept.values()].sort(byTime);
 }
 
 function isLonger(session: Session, than: Session): boolean {
