@@ -12,10 +12,9 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { gunzipSync } from "node:zlib";
 import { shortHash } from "../lib/base/text.ts";
 import { claudeAssistant, claudeState, claudeToolResult, claudeUser } from "./support/claude.ts";
-import { ours } from "./support/forget.ts";
+import { holding, MARK } from "./support/forget.ts";
 import { type TemporaryHome, temporaryHome, writeClaude, writePi } from "./support/home.ts";
 import { AGENTS, hostId, layHost } from "./support/hosts.ts";
 import { killPoints, runKilled } from "./support/kill.ts";
@@ -25,9 +24,6 @@ import { jsonl, type Row, uuidFrom } from "./support/rows.ts";
 
 const KILLS = 3;
 setDefaultTimeout(60_000 + KILLS * SOAK * 10_000);
-
-/** Begins every word that is forgotten. */
-const MARK = "zqvictim";
 
 interface Sessions {
   agent: string;
@@ -89,15 +85,6 @@ function marked(outputs: readonly string[]): string[] {
   return [...new Set(outputs.join("\n").match(new RegExp(`${MARK}\\w+`, "g")))].sort();
 }
 
-/** The files of ours that hold the mark, those that are packed unpacked. */
-function holding(home: TemporaryHome): string[] {
-  const bytes = (file: string) =>
-    file.endsWith(".gz") ? gunzipSync(readFileSync(file)) : readFileSync(file);
-  return ours(home)
-    .filter((file) => bytes(file).toString("latin1").toLowerCase().includes(MARK))
-    .map((file) => file.slice(home.paths.home.length + 1));
-}
-
 async function found(home: TemporaryHome, query: string, ...flags: string[]): Promise<string[]> {
   const { results, index } = await home.json("search", query, ...flags);
   expect(index.behind.sessions).toBe(0);
@@ -149,7 +136,7 @@ test("copies with ids of their own for every row hand out nothing of what was fo
   expect(await unknown()).toEqual([]);
   const forks = await forget(home, ...all.map(({ victim }) => victim));
   expect(forks).toEqual(all.map(({ fork }) => fork).sort());
-  expect([await behind(home), holding(home)]).toEqual([0, []]);
+  expect([await behind(home), holding(home, MARK)]).toEqual([0, []]);
   await home.ok("embed", "--all");
   const [first, ...others] = all as [Sessions, ...Sessions[]];
   expect(await told(home, first, READERS)).toEqual([]);
@@ -159,7 +146,7 @@ test("copies with ids of their own for every row hand out nothing of what was fo
   }
   const unlike = all.map(({ other }) => other).sort();
   expect(await found(home, "zebra limit", "--limit", `${all.length}`)).toEqual(unlike);
-  expect(holding(home)).toEqual([]);
+  expect(holding(home, MARK)).toEqual([]);
   for (const { victim } of all) await home.ok("forget", "--undo", victim);
   await home.ok("embed");
   expect(await unknown()).toEqual([]);
@@ -251,14 +238,14 @@ describe("what was forgotten stays so", () => {
         await home.ok("embed");
         await holdAll(home, { victim: VICTIM, fork: FORK });
         for (const id of gone) rmSync(files.get(id) ?? "");
-        expect(holding(home).filter((file) => file.startsWith("copies/"))).toHaveLength(2);
+        expect(holding(home, MARK).filter((file) => file.includes("/copies/"))).toHaveLength(2);
         const sessions = { agent, fork: FORK, other: VICTIM };
         expect(await told(home, sessions)).toEqual(expect.arrayContaining(KNOWN));
 
         expect(await forget(home, VICTIM)).toEqual([FORK]);
-        expect([gone, holding(home), await behind(home)]).toEqual([gone, [], 0]);
+        expect([gone, holding(home, MARK), await behind(home)]).toEqual([gone, [], 0]);
         await home.ok("embed");
-        expect([gone, await told(home, sessions), holding(home)]).toEqual([gone, [], []]);
+        expect([gone, await told(home, sessions), holding(home, MARK)]).toEqual([gone, [], []]);
         expect(await found(home, "penguins waddle")).toEqual([FORK]);
         expect(await home.ok("session-reader", FORK)).toContain("penguins waddle");
       }
@@ -271,7 +258,7 @@ describe("what was forgotten stays so", () => {
     const { session } = await home.json("restore", VICTIM, "--quiet");
     await home.ok("embed");
     expect(await forget(home, VICTIM)).toEqual([session.id]);
-    expect([holding(home), await home.ok("session-reader", "--list")]).toEqual([[], ""]);
+    expect([holding(home, MARK), await home.ok("session-reader", "--list")]).toEqual([[], ""]);
     expect(await found(home, `${MARK}answered`)).toEqual([]);
     appendFileSync(session.file, jsonl(...own.map((row) => ({ ...row, sessionId: session.id }))));
     expect(await found(home, "penguins waddle")).toEqual([session.id]);
@@ -376,7 +363,7 @@ test("kill -9 at any moment: commands print all of it or nothing, and the next r
       expected,
     ]);
     await home.ok("forget", VICTIM, "--yes");
-    expect(holding(home)).toEqual([]);
+    expect(holding(home, MARK)).toEqual([]);
   }
   expect(killed).toBeGreaterThan(0);
 });

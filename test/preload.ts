@@ -16,8 +16,9 @@ Object.assign(process.env, env);
 // Bun asks the system once, for the home it was started with.
 os.homedir = () => process.env.HOME ?? "/";
 
-// Removed by a process that waits for this one to end, however it does: a worker runs many files, and tells of no end.
-const waits = `while kill -0 ${process.pid} 2>/dev/null; do sleep 1; done; rm -rf '${root}'`;
+// Removed by a process that waits for this one to end, however it does (a worker runs many files, and tells of no end), and
+// once more for what worked on in the background.
+const waits = `while kill -0 ${process.pid} 2>/dev/null; do sleep 1; done; rm -rf '${root}'; sleep 9; rm -rf '${root}'`;
 spawn("/bin/sh", ["-c", waits], { detached: true, stdio: "ignore" }).unref();
 
 /** Returns whether a folder is a file system in memory with 4 GiB to spare, on which programs run. */

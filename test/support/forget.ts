@@ -2,6 +2,7 @@
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
 import type { TemporaryHome } from "./home.ts";
 
 /** Every planted word begins with it, and no stemmer shortens them. */
@@ -16,15 +17,17 @@ function filesUnder(folder: string): string[] {
 }
 
 /** All files of ours: state, pi's meta files, notes. */
-export function ours(home: TemporaryHome): string[] {
+function ours(home: TemporaryHome): string[] {
   const folders = [home.paths.home, join(home.paths.pi, "sessions-meta"), join(home.project, "memory")];
   return folders.flatMap(filesUnder).filter((file) => file !== home.paths.config);
 }
 
-/** Those of them that hold a text; a database also holds what is in its log. */
+/** Those of them that hold a text, packed ones too; a database also holds what is in its log. */
 export function holding(home: TemporaryHome, text: string): string[] {
+  const bytes = (file: string) =>
+    file.endsWith(".gz") ? gunzipSync(readFileSync(file)) : readFileSync(file);
   const files = ours(home)
-    .filter((file) => readFileSync(file).toString("latin1").toLowerCase().includes(text))
+    .filter((file) => bytes(file).toString("latin1").toLowerCase().includes(text))
     .map((file) => file.slice(home.root.length).replace(/-wal$/, ""));
   return [...new Set(files)];
 }

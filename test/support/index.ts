@@ -10,7 +10,7 @@ import type { HitOptions } from "../../lib/search/hits.ts";
 import { listSessions } from "../../lib/sessions/sessions.ts";
 import { openStore, type Store } from "../../lib/store/store.ts";
 import { claudeAssistant, claudeUser } from "./claude.ts";
-import { type TemporaryHome, writeClaude } from "./home.ts";
+import type { TemporaryHome } from "./home.ts";
 import type { Row } from "./rows.ts";
 
 /** The default settings in UTC, with some of them changed. */
@@ -54,25 +54,6 @@ export function openHomeStore(home: TemporaryHome): Store {
 /** Opens a new index that is no home's. */
 export function openNewStore(): Store {
   return openStore(join(mkdtempSync(join(tmpdir(), "session-memory-store-")), "memory.db"));
-}
-
-/** Prompts with their answers, a minute apart. */
-export type Talk = [user: string, assistant: string][];
-
-/** Writes a session of Claude Code's in which only words are said, but for the tools that some answers call. */
-export function writeTalk(
-  home: TemporaryHome,
-  id: string,
-  turns: Talk,
-  { at = "2026-02-03T10:00:00.000Z", cwd = home.project, tools = {} as Record<number, object[]> } = {},
-): string {
-  const rows = turns.flatMap(([text, answer], i) => {
-    const common = { at: new Date(Date.parse(at) + i * 60_000).toISOString(), sessionId: id, cwd };
-    const calls = (tools[i] ?? []) as { name: string; input: Row }[];
-    return [claudeUser({ text, ...common }), ...claudeAssistant({ text: answer, ...common, tools: calls })];
-  });
-  writeClaude(home, { id, cwd, rows });
-  return id;
 }
 
 /** A prompt and its answer as rows, at a minute of the day. */

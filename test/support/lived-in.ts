@@ -12,7 +12,6 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { gunzipSync } from "node:zlib";
 import { openDatabase } from "../../lib/store/sqlite.ts";
 import { write } from "./home.ts";
 import { ROOT } from "./run.ts";
@@ -20,10 +19,10 @@ import type { World } from "./world.ts";
 
 /** The version that wrote the home. */
 export const VERSION = "ae396cfb";
-export const FOLDER = join(import.meta.dir, "..", "fixtures", "lived-in");
+const FOLDER = join(import.meta.dir, "..", "fixtures", "lived-in");
 const ARCHIVE = join(FOLDER, "home.tar.gz");
 /** Stands in the archive for the home's path. */
-export const HOME = "/lived-in";
+const HOME = "/lived-in";
 /** Stands there for the address of its model and embedder. */
 export const NOWHERE = "http://127.0.0.1:9/v1";
 /** The home's clock after all that it holds. */
@@ -40,7 +39,7 @@ export function layLivedIn(world: World): void {
 }
 
 /** Replaces a text in all files below a folder, in databases as values; times stay. */
-export function rewrite(folder: string, from: string, to: string): void {
+function rewrite(folder: string, from: string, to: string): void {
   for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
     const file = join(folder, name);
     const stat = statSync(file, { throwIfNoEntry: false }); // a database takes its log away
@@ -104,14 +103,4 @@ export function command(checkout: string): string[] {
 
 export function clockOf({ env, now }: World) {
   return { ...env, SESSION_MEMORY_TEST_NOW: now.toISOString() };
-}
-
-/** Returns the files below a folder that hold a text, compressed ones too. */
-export function holding(folder: string, text: string): string[] {
-  return readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => {
-    const file = join(folder, name);
-    if (!statSync(file).isFile()) return false;
-    const bytes = readFileSync(file);
-    return bytes.includes(text) || (name.endsWith(".gz") && gunzipSync(bytes).includes(text));
-  });
 }
