@@ -102,12 +102,15 @@ export function matchMessages(
     )
     .map(({ id, session, at }) => ({ id: Number(id), session: Number(session), at: String(at) }));
   const wanted = withSessions(store, chunks, scope);
-  const said = readSaidRows(
+  const said = readSaid(
     store,
     wanted.map(([{ id }]) => id),
   );
   return wanted.flatMap(([{ id, at }, session]) => {
-    const message = said.get(id)?.find(({ text }) => isWanted(text));
+    const message = said
+      .get(id)
+      ?.map(shownMessage)
+      .find(({ text }) => isWanted(text));
     return message ? [{ message, at, session }] : [];
   });
 }
@@ -181,32 +184,27 @@ export function deedRow(
   return { line, who: "tool", tool, deed, text: text.replace(/\s+/g, " ").trim() };
 }
 
-/** Returns the messages on some lines, in order. */
+/** Reads the messages on some lines of a session, in order, each on one line. */
 export function messagesWithin(
   store: Store,
   session: number,
   { from, to }: { from: number; to: number },
 ): ShownRow[] {
-  const ids = store
+  return store
     .all(
-      `SELECT id FROM chunks WHERE session = ? AND first_line <= ? AND last_line >= ? ORDER BY chunk_index`,
+      "SELECT line, who, text FROM rows WHERE session = ? AND line BETWEEN ? AND ? AND who <> 'tool' ORDER BY line, nth",
       session,
-      to,
       from,
+      to,
     )
-    .map(({ id }) => Number(id));
-  const said = readSaidRows(store, ids);
-  return ids.flatMap((id) => said.get(id) ?? []).filter(({ line }) => line >= from && line <= to);
+    .map(({ line, who, text }) =>
+      shownMessage({ line: Number(line), who: who as Speaker, text: String(text) }),
+    );
 }
 
-/** Reads the messages of chunks, or their pieces, each on one line. */
-function readSaidRows(store: Store, ids: readonly number[]): Map<number, ShownRow[]> {
-  const onOneLine = ({ line, who, text }: Said<Speaker>): ShownRow => ({
-    line,
-    who,
-    text: text.replace(/\s+/g, " ").trim(),
-  });
-  return new Map([...readSaid(store, ids)].map(([id, said]) => [id, said.map(onOneLine)]));
+/** Returns a message, or a piece of one, on one line. */
+function shownMessage({ line, who, text }: Pick<Said<Speaker>, "line" | "who" | "text">): ShownRow {
+  return { line, who, text: text.replace(/\s+/g, " ").trim() };
 }
 
 /** Returns a full-text phrase of a text's words; undefined when it has none. */

@@ -64,9 +64,7 @@ function tellingRows(
   const commits = deeds.filter((deed) => commitsIn(deed).length > 0);
   const done = commits.at(-1) ?? deeds.findLast(isChange);
   const answers = messages.filter(({ who }) => who === "assistant");
-  const last = answers.findLast(({ text }) => text.length >= SUBSTANTIAL_CHARS) ?? answers.at(-1);
-  // of a long message its beginning, which says what came of the work
-  const closing = answers.find(({ line }) => line === last?.line);
+  const closing = answers.findLast(({ text }) => text.length >= SUBSTANTIAL_CHARS) ?? answers.at(-1);
   const first = asked[0] ?? messages[0];
   const [firsts, room] = [
     [first, closing].filter((one) => one !== undefined),
