@@ -5,7 +5,7 @@
 
 import { statSync } from "node:fs";
 import { describeError, SessionMemoryError } from "../base/errors.ts";
-import { type JsonRecord, numberOf, stringOf } from "../base/json.ts";
+import { type JsonRecord, stringOf } from "../base/json.ts";
 import { counted, shortHash } from "../base/text.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { appendBlocks, readNote } from "../hosts/blocks.ts";
@@ -23,23 +23,24 @@ import { rulesVersion, shownText } from "../transcripts/rules.ts";
 import { secretMemory } from "../transcripts/secret-rows.ts";
 import type { Source } from "./copies.ts";
 import { rowCopier } from "./copy.ts";
-import { type CopyFor, placeInNote, writeLines } from "./copy-files.ts";
+import { placeInNote, writeLines } from "./copy-files.ts";
 import { keepNews } from "./news.ts";
 
-interface Copying {
+/** The rules and the copies by which the sessions to copy are chosen. */
+interface Choosing {
   paths: PathsWithRules;
+  rules: Exclusion;
+  /** The copies that are there. */
+  copies: ReadonlyMap<string, Copy>;
   isAnew: boolean;
-  /** Milliseconds since the epoch: the next run copies the rest. */
-  until: number;
 }
 
 /** One run, as far as it is the same for all sessions. */
-interface Run extends Copying {
-  rules: Exclusion;
+interface Run extends Choosing {
+  /** Milliseconds since the epoch: the next run copies the rest. */
+  until: number;
   /** The rules, as copies note them. */
   version: string;
-  /** The copies that are there. */
-  copies: ReadonlyMap<string, Copy>;
   /** Filled in with the copies that were written. */
   written: Set<string>;
 }
@@ -50,7 +51,10 @@ interface Run extends Copying {
  *
  * @throws {SessionMemoryError} `STORAGE_ERROR` after all others were copied, if some sessions cannot be read.
  */
-export function copyStored(sources: readonly Source[], options: Copying): void {
+export function copyStored(
+  sources: readonly Source[],
+  options: Pick<Run, "paths" | "isAnew" | "until">,
+): void {
   const { paths, isAnew } = options;
   const before = sourceStates(paths);
   const rules = currentExclusion(paths);
@@ -115,32 +119,52 @@ function describeFiles(files: readonly string[]): string {
     .join(" ");
 }
 
-/** Copies what is new in one file of a host's; returns whether that was all, and why sessions could not be read. */
-function copyFrom(file: string, source: Source, run: Run): { isAll: boolean; failed: string[] } {
-  const { paths, copies, rules, isAnew, until } = run;
-  const failed: string[] = [];
-  if (Date.now() > until) return { isAll: false, failed };
-  const store = source.store.open(file, openForeign);
-  if (store.isBeingWritten) return { isAll: false, failed };
-  const isWanted = wantedTest(source, run);
+/** A session of a host's file that is to be copied, or has a copy and is kept out. */
+interface Due {
+  session: StoredSession;
+  /** The place of its copy. */
+  copy: string;
+  isOut: boolean;
+}
+
+/** Yields the sessions of a host's file that changed since they were copied, and the copied ones that are kept out by now. */
+function* dueSessions(
+  store: OpenStore,
+  { agent, from }: Source,
+  { paths, rules, copies, isAnew }: Choosing,
+): Generator<Due> {
+  const there = from === "prompts" ? transcriptIds(paths, agent) : new Set();
   const { sessions, projects } = rules.paths.rules.exclude;
   const isNoneOut = sessions.length + projects.length === 0;
+  for (const session of store.sessions()) {
+    const { id, parent = "", cwd, changed } = session;
+    const copy = archivePlace(paths, { agent, id });
+    const known = copies.get(copy);
+    const isSame = known?.changed === changed && !isAnew;
+    if (isSame && isNoneOut) continue;
+    const names = `${parent} ${id}`;
+    if (rules.clean(names) !== names) continue; // the copy would be named by a secret
+    // prompts only where no transcript and no copy has more
+    if (from === "prompts" && (there.has(id) || (known && known.from !== from))) continue;
+    const isOut = !rules.admits({ id, cwd });
+    if (isOut ? known : !isSame) yield { session, copy, isOut };
+  }
+}
+
+/** Copies what is new in one file of a host's; returns whether that was all, and why sessions could not be read. */
+function copyFrom(file: string, source: Source, run: Run): { isAll: boolean; failed: string[] } {
+  const failed: string[] = [];
+  if (Date.now() > run.until) return { isAll: false, failed };
+  const store = source.store.open(file, openForeign);
   try {
-    for (const session of store.sessions()) {
-      if (Date.now() > until) return { isAll: false, failed };
-      const whose = { agent: source.agent, id: session.id, parent: session.parent };
-      const copy = archivePlace(paths, whose);
-      const known = copies.get(copy);
-      const isSame = known?.changed === session.changed && !isAnew;
-      if ((isSame && isNoneOut) || !isWanted(session, known)) continue;
-      if (!rules.admits({ id: session.id, cwd: session.cwd })) {
-        if (known) removeStored(copy);
-      } else if (!isSame) {
-        try {
-          copySession(store, session, { ...run, source, file, whose });
-        } catch (error) {
-          failed.push(`Cannot read session ${session.id} of ${file}: ${describeError(error)}`);
-        }
+    if (store.isBeingWritten) return { isAll: false, failed };
+    for (const due of dueSessions(store, source, run)) {
+      if (Date.now() > run.until) return { isAll: false, failed };
+      try {
+        if (due.isOut) removeStored(due.copy);
+        else copySession(store, due, { ...run, source, file });
+      } catch (error) {
+        failed.push(`Cannot read session ${due.session.id} of ${file}: ${describeError(error)}`);
       }
     }
     return { isAll: true, failed };
@@ -149,41 +173,16 @@ function copyFrom(file: string, source: Source, run: Run): { isAll: boolean; fai
   }
 }
 
-/** Returns a test for sessions that are copied: prompts only where no transcript and no copy has more. */
-function wantedTest(
-  { agent, from }: Source,
-  { paths, rules }: Pick<Run, "paths" | "rules">,
-): (session: StoredSession, known: Copy | undefined) => boolean {
-  const there = from === "prompts" ? transcriptIds(paths, agent) : new Set();
-  return ({ id, parent }, known) => {
-    const names = `${parent ?? ""} ${id}`;
-    if (rules.clean(names) !== names) return false; // the copy would be named by a secret
-    return from === "store" || (!there.has(id) && (!known || known.from === "prompts"));
-  };
-}
-
-interface CopyingOne extends Run {
-  source: Source;
-  file: string;
-  whose: CopyFor;
-}
-
 /** Copies a session, or what is new in it. */
-function copySession(store: OpenStore, session: StoredSession, copying: CopyingOne): void {
-  const { paths, rules, version, isAnew, written, source, file, whose } = copying;
-  const { from } = source;
-  const copy = archivePlace(paths, whose);
+function copySession(
+  store: OpenStore,
+  { session, copy }: Due,
+  { rules, version, isAnew, written, source, file }: Run & { source: Source; file: string },
+): void {
+  const { agent, from } = source;
   const note = readNote(copy);
-  const last = stringOf(note?.last);
-  const isKnown = note?.from === from && last !== undefined && !isAnew;
-  const reading = readCleaned(store, session, {
-    source,
-    rules,
-    after: isKnown ? last : undefined,
-    isKnown,
-    hasSecrets: note?.secrets === true,
-    title: isKnown ? numberOf(note?.title) : undefined,
-  });
+  const known = note?.from === from && !isAnew ? note : undefined;
+  const reading = readCleaned(store, session, { source, rules, known });
   const place = shownText(file, rules) === file ? file : undefined;
   const facts = {
     changed: reading.isCut ? 0 : session.changed,
@@ -193,10 +192,10 @@ function copySession(store: OpenStore, session: StoredSession, copying: CopyingO
   };
   const at = isoTime(session.changed) ?? new Date().toISOString();
   // a session that is read anew mostly has only grown
-  const before = reading.isNew && !isAnew && note?.from === from ? readText(copy) : "";
+  const before = reading.isNew && known ? readText(copy) : "";
   const isLonger = before !== "" && reading.text.startsWith(before);
   if (reading.isNew && !isLonger) {
-    const about = { ...whose, ...facts, from, place, rules: version };
+    const about = { agent, id: session.id, parent: session.parent, ...facts, from, place, rules: version };
     writeLines(copy, reading.text, { note: about, at, durable: false });
   } else {
     const added = Buffer.from(reading.text.slice(before.length));
@@ -205,22 +204,11 @@ function copySession(store: OpenStore, session: StoredSession, copying: CopyingO
   written.add(copy);
 }
 
-interface ReadOptions {
-  source: Source;
-  rules: Exclusion;
-  /** The place that was read up to, if there is a copy to go on with. */
-  after: string | undefined;
-  isKnown: boolean;
-  /** The hash of the title that the copy has. */
-  title: number | undefined;
-  hasSecrets: boolean;
-}
-
-/** Reads a session as the lines of its copy, or those to add to it. */
+/** Reads a session as the lines of its copy, or those to add to a copy that is known, by its note. */
 function readCleaned(
   store: OpenStore,
   session: StoredSession,
-  { source, rules, after, isKnown, title, ...known }: ReadOptions,
+  { source, rules, known }: { source: Source; rules: Exclusion; known?: JsonRecord | undefined },
 ): Reading & { text: string; isNew: boolean; hasSecrets: boolean } {
   const { agent, store: host } = source;
   const memory = secretMemory(`${session.id}.jsonl`, { rules: { ...rules, noted: undefined } });
@@ -236,12 +224,13 @@ function readCleaned(
     );
     return { ...reading, text: copyLines(lines) };
   };
-  let reading = readAfter(known.hasSecrets ? undefined : after);
-  const hasSecrets = known.hasSecrets || memory.takeNew().length > 0;
+  const last = stringOf(known?.last);
+  let reading = readAfter(known?.secrets === true ? undefined : last);
+  const hasSecrets = known?.secrets === true || memory.takeNew().length > 0;
   // what one message announces is taken out of those before it too, which are copied again
   if (hasSecrets) reading = readAfter(undefined);
-  const isNew = !isKnown || hasSecrets || reading.isAnew === true;
-  const isHeaded = !host.hasHostRows && (isNew || title !== shortHash(session.title));
+  const isNew = last === undefined || hasSecrets || reading.isAnew === true;
+  const isHeaded = !host.hasHostRows && (isNew || known?.title !== shortHash(session.title));
   const first = isHeaded ? copyLines([headLine(agent, session, { isLater: !isNew })]) : "";
   return { ...reading, text: first + reading.text, isNew, hasSecrets };
 }
@@ -264,9 +253,9 @@ function headLine(
 /** Lets sessions be read that have no copy, or an outdated one, where none can be written. */
 export function readStored(sources: readonly Source[], paths: PathsWithRules): void {
   const rules = currentExclusion(paths);
-  const copies = listCopies(paths);
+  const choosing = { paths, rules, copies: listCopies(paths), isAnew: false };
   for (const source of sources) {
-    const isWanted = wantedTest(source, { paths, rules });
+    const { agent, from } = source;
     for (const file of source.files) {
       const using = <T>(use: (store: OpenStore) => T): T => {
         const store = source.store.open(file, openForeign);
@@ -276,24 +265,12 @@ export function readStored(sources: readonly Source[], paths: PathsWithRules): v
           store.close();
         }
       };
-      for (const session of using((store) => store.sessions())) {
-        const { id, parent, changed } = session;
-        const copy = archivePlace(paths, { agent: source.agent, id });
-        const known = copies.get(copy);
-        if (known?.changed === changed || !isWanted(session, known)) continue;
-        if (!rules.admits({ id, cwd: session.cwd })) continue;
-        const options = {
-          source,
-          rules,
-          after: undefined,
-          isKnown: false,
-          title: undefined,
-          hasSecrets: false,
-        };
-        const read = () => Buffer.from(using((store) => readCleaned(store, session, options).text));
+      for (const { session, copy, isOut } of using((store) => [...dueSessions(store, source, choosing)])) {
+        if (isOut) continue;
+        const { id, parent: parentId, changed } = session;
+        const read = () => Buffer.from(using((store) => readCleaned(store, session, { source, rules }).text));
         readInstead(copy, { place: file, changed, read });
-        const { agent, from } = source;
-        tellUnwritten({ file: copy, agent, id, parentId: parent, from, changed });
+        tellUnwritten({ file: copy, agent, id, parentId, from, changed });
       }
     }
   }
