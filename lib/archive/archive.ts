@@ -178,7 +178,20 @@ function shownNote({ place, ...note }: JsonRecord, { clean, hasText, hasPatterns
 
 /** Makes the copies that are due, those first whose transcripts go first, as far as there is room; returns these. */
 async function copyIdle(copies: readonly Copy[], options: ArchiveOptions): Promise<string[]> {
-  const { paths, settings, listed, isOver } = options;
+  const written: string[] = [];
+  for (const { session, file } of findDue(copies, options)) {
+    if (options.isOver?.()) break;
+    await copySession(session, file, options);
+    written.push(file);
+  }
+  return written;
+}
+
+/** Returns the idle sessions whose copies are missing or old, and have room; a copy that is due and has no room goes. */
+function findDue(
+  copies: readonly Copy[],
+  { paths, settings, listed }: ArchiveOptions,
+): { session: Session; file: string }[] {
   const { maxMb, agents } = settings.archive;
   const idle = Date.now() - IDLE_MS;
   const isWanted = ({ agent, modifiedAt, archived, machine }: Session) =>
@@ -212,13 +225,7 @@ async function copyIdle(copies: readonly Copy[], options: ArchiveOptions): Promi
     used += bytes;
     if (!isCurrent) due.push({ session, file });
   }
-  const written: string[] = [];
-  for (const { session, file } of due) {
-    if (isOver?.()) break;
-    await copySession(session, file, options);
-    written.push(file);
-  }
-  return written;
+  return due;
 }
 
 /** Returns when hosts delete transcripts: of the ones that stay, the last deeds are wanted most. */

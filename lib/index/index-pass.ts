@@ -167,34 +167,24 @@ function* readNew(pass: Pass): Generator<Entry | undefined> {
 
 function startPass(input: PassInput, options: PassOptions): Pass {
   const { session, known, head, facts } = input;
-  // of a given file whose first line was half written the agent was not known
-  const agent = known.agent === "plain" ? session.agent : known.agent;
-  const isContinuing = agent === known.agent && isContinued(known, session);
-  const state: IndexProgress = isContinuing
-    ? { ...known }
-    : { ...known, cursor: { offset: 0, line: 0 }, nextChunk: 0, skippedLines: 0 };
-  Object.assign(state, { agent, file: session.file });
-  if (!isContinuing && known.fileHash !== "") {
+  const { state, isFromStart } = beginAt(input);
+  const { cursor, nextChunk, skippedLines: skipped } = state;
+  const isAnew = isFromStart && known.fileHash !== "";
+  if (isAnew) {
     // forks that copied rows of a file that has become another may claim them, if it does not
     releaseRows(options.store, [known.id]);
     forgetProgress(options.store, sessionsWithCopies(options.store, known.id));
   }
+  const secrets = () => head && secretsIn(session.file, { rules: options.rules, head, isAnew });
   return {
     ...options,
     session,
     state,
     head,
     facts,
-    memory:
-      input.memory ??
-      (head &&
-        secretsIn(session.file, {
-          rules: options.rules,
-          head,
-          isAnew: !isContinuing && known.fileHash !== "",
-        })),
+    memory: input.memory ?? secrets(),
     started: performance.now(),
-    isFromStart: !isContinuing,
+    isFromStart,
     isNew: known.lastIndexed === "",
     progress: { offset: 0, line: 0, skipped: 0 },
     isBranched: false,
@@ -204,16 +194,27 @@ function startPass(input: PassInput, options: PassOptions): Pass {
     isTorn: false,
     isCut: false,
     isSpread: false,
-    before: storedChunks(options.store, state.number, state.nextChunk),
+    before: storedChunks(options.store, state.number, nextChunk),
     newChunks: 0,
     position: {
-      nextChunk: state.nextChunk,
+      nextChunk,
       lastLine: -1,
-      rowsTo: state.cursor.line,
-      safe: { cursor: state.cursor, nextChunk: state.nextChunk, skipped: state.skippedLines },
-      skippedAtStart: state.skippedLines,
+      rowsTo: cursor.line,
+      safe: { cursor, nextChunk, skipped },
+      skippedAtStart: skipped,
     },
   };
+}
+
+/** Returns the state from which a pass goes on: the known one, or that of the start of a file that has become another. */
+function beginAt({ session, known }: PassInput): { state: IndexProgress; isFromStart: boolean } {
+  const { file } = session;
+  // of a given file whose first line was half written the agent was not known
+  const agent = known.agent === "plain" ? session.agent : known.agent;
+  if (agent === known.agent && isContinued(known, session))
+    return { state: { ...known, file }, isFromStart: false };
+  const start = { cursor: { offset: 0, line: 0 }, nextChunk: 0, skippedLines: 0 };
+  return { state: { ...known, ...start, agent, file }, isFromStart: true };
 }
 
 /** Moves the safe position to an exchange, unless it begins in the middle of a fused line. */

@@ -8,6 +8,7 @@ import { sha256 } from "../base/text.ts";
 import type { Done, Row, Said } from "../hosts/session.ts";
 import { splitJoined } from "../language/words.ts";
 import { paidTopics } from "../store/paid.ts";
+import type { SqlRow } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import type { Chunk } from "./chunk.ts";
 import { fullTextColumns, type Header, headerText, joinContent } from "./chunk-text.ts";
@@ -72,7 +73,7 @@ export function putExchange(
  * topics, which may have been paid for before.
  */
 export function putChunk(store: Store, chunk: Chunk, place: ChunkPlace): boolean {
-  const { session, timestamp, exchange, before } = place;
+  const { before } = place;
   const hash = contentHash(chunk);
   const isKnown = before?.hash === Buffer.from(hash).toString("hex");
   if (isKnown && before.place === describePlace(chunk, place)) return false;
@@ -84,39 +85,46 @@ export function putChunk(store: Store, chunk: Chunk, place: ChunkPlace): boolean
     hash,
   );
   const header = { ...chunk.header, topics };
-  const [first, last] = findEnds(chunk);
-  const { lastId } = store.run(
-    `INSERT INTO chunks (session, chunk_index, exchange, timestamp, day, clock, speakers, topic_tags, has_decision,
-       has_action, first_line, first_nth, last_line, last_nth, part_from, part_to, content_hash, tools, length,
-       token_count, created_at, embedder, embedding)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    session,
-    chunk.index,
-    exchange,
-    timestamp,
-    header.day,
-    header.clock ?? null,
-    JSON.stringify([...new Set(chunk.rows.map(({ who }) => who))]),
-    JSON.stringify(topics),
-    chunk.hasDecision ? 1 : 0,
-    chunk.hasAction ? 1 : 0,
-    first.line,
-    first.nth,
-    last.line,
-    last.nth,
-    first.part?.from ?? null,
-    first.part?.to ?? null,
-    hash,
-    chunk.tools,
-    headerText(header).length + chunk.content.length,
-    chunk.tokens,
-    new Date().toISOString(),
-    paid?.id ?? null,
-    paid?.embedding ?? null,
-  );
+  const lastId = insertChunk(store, { ...chunk, header }, { ...place, hash, paid });
   if (paid) addBits(store, lastId, { embedder: Number(paid.id), embedding: paid.embedding as Uint8Array });
   store.run(INSERT_TEXT, lastId, ...fullTextColumns({ ...chunk, header }));
   return !isKnown;
+}
+
+function insertChunk(
+  store: Store,
+  chunk: Chunk,
+  { session, exchange, timestamp, hash, paid }: ChunkPlace & { hash: Uint8Array; paid: SqlRow | undefined },
+): number {
+  const [first, last] = findEnds(chunk);
+  const columns = {
+    session,
+    chunk_index: chunk.index,
+    exchange,
+    timestamp,
+    day: chunk.header.day,
+    clock: chunk.header.clock ?? null,
+    speakers: JSON.stringify([...new Set(chunk.rows.map(({ who }) => who))]),
+    topic_tags: JSON.stringify(chunk.header.topics),
+    has_decision: chunk.hasDecision ? 1 : 0,
+    has_action: chunk.hasAction ? 1 : 0,
+    first_line: first.line,
+    first_nth: first.nth,
+    last_line: last.line,
+    last_nth: last.nth,
+    part_from: first.part?.from ?? null,
+    part_to: first.part?.to ?? null,
+    content_hash: hash,
+    tools: chunk.tools,
+    length: headerText(chunk.header).length + chunk.content.length,
+    token_count: chunk.tokens,
+    created_at: new Date().toISOString(),
+    embedder: paid?.id ?? null,
+    embedding: paid?.embedding ?? null,
+  };
+  const names = Object.keys(columns);
+  const sql = `INSERT INTO chunks (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})`;
+  return store.run(sql, ...Object.values(columns)).lastId;
 }
 
 export function countChunks(db: Store, session: number): number {

@@ -53,51 +53,62 @@ export function secretMemory(
   { rules: { clean, noted }, entriesAt, isAnew = false }: SecretSource,
 ): SecretMemory {
   const key = shortHash(basename(file).replace(/\..*/s, "")).toString(36);
-  const kinds = new Map<string, string>();
-  const rows = new Set<number>();
-  let unkept = false;
-  let fresh: string[] = [];
+  const known = noSecrets();
   let isLoaded = false;
-  const noting =
-    (places: readonly number[], also?: Taken): Taken =>
-    (value, kind) => {
-      also?.(value, kind);
-      const added = places.filter((offset) => !rows.has(offset));
-      if (kinds.has(value) || !isKept(value, kind) || !hasRoom(kinds.size, rows.size, added.length)) return;
-      kinds.set(value, kind);
-      fresh.push(value);
-      for (const offset of added) rows.add(offset);
-      unkept ||= added.length > 0;
-    };
   const load = () => {
     isLoaded = true;
     const printed = printedBy();
     const former = notedRows(noted, key);
     for (const offset of isAnew ? [] : former) {
-      rows.add(offset);
+      known.rows.add(offset);
       const entries = entriesAt?.(offset) ?? [];
       const texts = entries.map((entry) => [...textsOf(entry), printed(entry)?.text]);
-      clean(texts, noting([offset]));
+      clean(texts, noting(known, [offset]));
     }
-    fresh = [];
-    unkept = isAnew && former.length > 0;
+    known.fresh = [];
+    known.isUnkept = isAnew && former.length > 0;
   };
   return {
-    clean(value, { rows: places, taken }) {
+    clean(value, { rows, taken }) {
       if (!isLoaded) load();
-      return replaceValues(clean(value, noting(places, taken)), kinds);
+      return replaceValues(clean(value, noting(known, rows, taken)), known.kinds);
     },
     takeNew() {
-      const values = fresh;
-      fresh = [];
+      const values = known.fresh;
+      known.fresh = [];
       return values;
     },
     keep() {
-      if (!unkept || noted === undefined) return;
+      if (!known.isUnkept || noted === undefined) return;
       ensureDirectory(dirname(noted));
-      appendFileSync(noted, `${JSON.stringify({ session: key, rows: [...rows] })}\n`, { mode: 0o600 });
-      unkept = false;
+      const line = JSON.stringify({ session: key, rows: [...known.rows] });
+      appendFileSync(noted, `${line}\n`, { mode: 0o600 });
+      known.isUnkept = false;
     },
+  };
+}
+
+/** The secrets of a session with the kind of each, the rows that announce them, and what is new of both. */
+function noSecrets() {
+  return {
+    kinds: new Map<string, string>(),
+    rows: new Set<number>(),
+    fresh: [] as string[],
+    isUnkept: false,
+  };
+}
+
+/** Returns what keeps the secrets that are taken out of rows, as far as there is room. */
+function noting(known: ReturnType<typeof noSecrets>, places: readonly number[], also?: Taken): Taken {
+  const { kinds, rows } = known;
+  return (value, kind) => {
+    also?.(value, kind);
+    const added = places.filter((offset) => !rows.has(offset));
+    if (kinds.has(value) || !isKept(value, kind) || !hasRoom(kinds.size, rows.size, added.length)) return;
+    kinds.set(value, kind);
+    known.fresh.push(value);
+    for (const offset of added) rows.add(offset);
+    known.isUnkept ||= added.length > 0;
   };
 }
 
@@ -243,19 +254,19 @@ function replaceSecret(text: string, [secret, kind]: [secret: string, kind: stri
   return text.replace(new RegExp(before + escapePattern(secret) + after, "g"), `[redacted:${kind}]`);
 }
 
-let known: { file: string; state: string; rows: ReadonlyMap<string, readonly number[]> } | undefined;
+let lastRead: { file: string; state: string; rows: ReadonlyMap<string, readonly number[]> } | undefined;
 
 /** Returns the noted rows of a session: the last line that names it counts. */
 function notedRows(file: string | undefined, session: string): readonly number[] {
   const stat = file === undefined ? undefined : statPath(file);
   if (file === undefined || !stat) return [];
   const state = `${stat.size} ${stat.mtimeMs}`;
-  if (known?.file !== file || known.state !== state) {
+  if (lastRead?.file !== file || lastRead.state !== state) {
     const lines = (readIfExists(file) ?? "").split("\n").flatMap((line): [string, number[]][] => {
       const { session: id, rows } = parseRecord(line) ?? {};
       return typeof id === "string" && Array.isArray(rows) ? [[id, rows.map(Number)]] : [];
     });
-    known = { file, state, rows: new Map(lines) };
+    lastRead = { file, state, rows: new Map(lines) };
   }
-  return known.rows.get(session) ?? [];
+  return lastRead.rows.get(session) ?? [];
 }
