@@ -197,49 +197,54 @@ const HAS_TIMELY_ROW = `EXISTS (SELECT 1 FROM rows t WHERE t.session = c.session
 
 /** Returns the condition of a filter on chunks `c` and sessions `s`. */
 function toWhere(filter: ChunkFilter): { where: string; values: NamedValues } {
-  const conditions: string[] = [];
-  const values: NamedValues = {};
-  const add = (condition: string, given: NamedValues = {}) => {
-    conditions.push(condition);
-    Object.assign(values, given);
+  const conditions = [...sessionConditions(filter), ...chunkConditions(filter)];
+  return {
+    where: conditions.map(([condition]) => condition).join(" AND ") || "1",
+    values: Object.assign({}, ...conditions.map(([, values]) => values)),
   };
-  const { after, before, speaker, topics, session, among, agent, projects, caller } = filter;
+}
+
+type Condition = readonly [condition: string, values?: NamedValues];
+
+function* sessionConditions(filter: ChunkFilter): Generator<Condition> {
+  const { session, among, agent, projects, caller } = filter;
   // a subagent's transcript that is named is wanted
-  if (!filter.subagents && session === undefined) add("s.parent_id IS NULL");
-  if (filter.own) add("s.owner IS NULL");
+  if (!filter.subagents && session === undefined) yield ["s.parent_id IS NULL"];
+  if (filter.own) yield ["s.owner IS NULL"];
+  if (session !== undefined) {
+    const child = filter.subagents ? " OR s.parent_id = $session" : "";
+    yield [`(${isHeldIn("($session)")}${child})`, { session }];
+  }
+  if (among !== undefined)
+    yield [isHeldIn("(SELECT value FROM json_each($among))"), { among: JSON.stringify(among) }];
+  if (agent !== undefined) yield ["s.agent = $agent", { agent }];
+  if (projects !== undefined) {
+    const listed = "(SELECT value FROM json_each($projects))";
+    yield [`(s.project IN ${listed} OR s.cwd IN ${listed})`, { projects: JSON.stringify(projects) }];
+  }
+  if (caller !== undefined && session === undefined)
+    yield ["NOT (s.id = $caller AND c.first_line > coalesce(s.compacted_line, 0))", { caller }];
+}
+
+function* chunkConditions(filter: ChunkFilter): Generator<Condition> {
+  const { after, before, speaker, topics = [], hasDecision, hasAction } = filter;
   if (after !== undefined || before !== undefined) {
     // by the rows, since an exchange may have begun the day before
     const begun = after === undefined ? "" : new Date(Date.parse(after) - DAY_MS).toISOString();
-    add("c.timestamp BETWEEN $begun AND $before", { begun, before: before ?? "~" });
-    add(HAS_TIMELY_ROW, { after: after ?? "" });
+    yield ["c.timestamp BETWEEN $begun AND $before", { begun, before: before ?? "~" }];
+    yield [HAS_TIMELY_ROW, { after: after ?? "" }];
   }
-  if (speaker !== undefined) add("instr(c.speakers, $speaker) > 0", { speaker: `"${speaker}"` });
-  if (topics !== undefined && topics.length > 0) {
+  if (speaker !== undefined) yield ["instr(c.speakers, $speaker) > 0", { speaker: `"${speaker}"` }];
+  if (topics.length > 0) {
     const names = topics.map((topic) => topic.toLowerCase().replace(/[\s_-]+/g, ""));
-    add(
+    yield [
       `EXISTS (SELECT 1 FROM json_each(c.topic_tags)
          WHERE replace(replace(replace(lower(value), '-', ''), '_', ''), ' ', '') IN (SELECT value FROM json_each($names)))`,
       { names: JSON.stringify(names) },
-    );
+    ];
   }
-  if (filter.hasDecision !== undefined)
-    add("c.has_decision = $decision", { decision: filter.hasDecision ? 1 : 0 });
-  if (filter.hasAction !== undefined) add("c.has_action = $action", { action: filter.hasAction ? 1 : 0 });
-  if (session !== undefined) {
-    const child = filter.subagents ? " OR s.parent_id = $session" : "";
-    add(`(${isHeldIn("($session)")}${child})`, { session });
-  }
-  if (among !== undefined)
-    add(isHeldIn("(SELECT value FROM json_each($among))"), { among: JSON.stringify(among) });
-  if (agent !== undefined) add("s.agent = $agent", { agent });
-  if (projects !== undefined) {
-    const listed = "(SELECT value FROM json_each($projects))";
-    add(`(s.project IN ${listed} OR s.cwd IN ${listed})`, { projects: JSON.stringify(projects) });
-  }
-  if (caller !== undefined && session === undefined) {
-    add("NOT (s.id = $caller AND c.first_line > coalesce(s.compacted_line, 0))", { caller });
-  }
-  return { where: conditions.length > 0 ? conditions.join(" AND ") : "1", values };
+  if (hasDecision !== undefined) yield ["c.has_decision = $decision", { decision: hasDecision ? 1 : 0 }];
+  if (hasAction !== undefined) yield ["c.has_action = $action", { action: hasAction ? 1 : 0 }];
 }
 
 function toIndexedChunk(row: SqlRow): IndexedChunk {
