@@ -54,28 +54,35 @@ const WORD_CHARACTERS = 6;
 export function toUnits(rows: readonly PassageRow[], options: UnitOptions): Unit[] {
   const { asked, measure, session, chunk, isTimely } = options;
   const cut = cutRows(rows, asked.numbers, measure);
-  const inRow = rows.map((row) => union(cut.filter((unit) => unit.row === row).map(({ held }) => held)));
-  const users = rows.map((_, i) => rows.findLastIndex(({ who }, at) => at < i && who === "user"));
-  return cut.map((unit): Unit => {
-    const i = rows.indexOf(unit.row);
-    const { row, held } = unit;
-    const near = union([inRow[i - 1], inRow[i], inRow[i + 1]].filter((one) => one !== undefined));
-    const all = shareOf(held, asked.all);
-    const words = Math.max(1, (unit.end - unit.start) / WORD_CHARACTERS) / USUAL_WORDS;
-    const features: Unit["features"] = {
-      all,
-      best: bestShare(held, asked),
-      around: bestShare(near, asked),
+  const inRow = cut.map((own) =>
+    union(
+      own.map(({ held }) => held),
+      asked.numbers.size,
+    ),
+  );
+  return rows.flatMap((row, i) => {
+    const user = inRow[rows.findLastIndex(({ who }, at) => at < i && who === "user")];
+    const shared = {
+      around: bestShare(union(inRow.slice(Math.max(0, i - 1), i + 2), asked.numbers.size), asked),
       session,
       chunk: chunk(row),
       user: row.who === "user" ? 1 : 0,
       assistant: row.who === "assistant" ? 1 : 0,
-      first: unit.isFirst ? 1 : 0,
-      reply: row.who === "user" ? 0 : bestShare(inRow[users[i] as number], asked),
+      reply: row.who === "user" || !user ? 0 : bestShare(user, asked),
       time: isTimely ? 1 : 0,
-      dense: all / (0.5 + 0.5 * words),
     };
-    return { row, start: unit.start, end: unit.end, held, features, chance: chanceOf(features) };
+    return (cut[i] as Cut[]).map(({ start, end, held, isFirst }): Unit => {
+      const all = shareOf(held, asked.all);
+      const words = Math.max(1, (end - start) / WORD_CHARACTERS) / USUAL_WORDS;
+      const features = {
+        ...shared,
+        all,
+        best: bestShare(held, asked),
+        first: isFirst ? 1 : 0,
+        dense: all / (0.5 + 0.5 * words),
+      };
+      return { row, start, end, held, features, chance: chanceOf(features) };
+    });
   });
 }
 
@@ -90,24 +97,31 @@ function shareOf(held: Float64Array, worths: Float64Array): number {
   return worths.reduce((sum, worth, i) => sum + worth * (held[i] as number), 0);
 }
 
-function bestShare(held: Float64Array | undefined, { phrasings }: AskedWorth): number {
-  return held ? Math.max(0, ...phrasings.map((worths) => shareOf(held, worths))) : 0;
+function bestShare(held: Float64Array, { phrasings }: AskedWorth): number {
+  return Math.max(0, ...phrasings.map((worths) => shareOf(held, worths)));
 }
 
 /** Returns the most of each stem that some units hold. */
-function union(all: readonly Float64Array[]): Float64Array {
-  const none = new Float64Array(all[0]?.length ?? 0);
-  return all.reduce((most, held) => most.map((share, i) => Math.max(share, held[i] as number)), none);
+function union(all: readonly Float64Array[], size: number): Float64Array {
+  return all.reduce(
+    (most, held) => most.map((share, i) => Math.max(share, held[i] as number)),
+    new Float64Array(size),
+  );
 }
 
-interface Cut extends Pick<Unit, "row" | "start" | "end" | "held"> {
+interface Cut extends Pick<Unit, "start" | "end" | "held"> {
   isFirst: boolean;
 }
 
-function cutRows(rows: readonly PassageRow[], numbers: ReadonlyMap<string, number>, measure: Measure): Cut[] {
+/** Cuts each row into parts. */
+function cutRows(
+  rows: readonly PassageRow[],
+  numbers: ReadonlyMap<string, number>,
+  measure: Measure,
+): Cut[][] {
   const texts = measure(rows.map(({ text }) => text));
   const heads = measure(rows.map(({ tool = "" }) => tool));
-  return rows.flatMap((row, r) => {
+  return rows.map((row, r) => {
     const isCall = row.tool !== undefined && !row.isOutput;
     const places = row.text.length <= UNIT_MAX ? [[0, row.text.length] as const] : cutText(row.text);
     if (isCall && row.text.length > UNIT_MAX) places.unshift([0, 0]);
@@ -118,7 +132,7 @@ function cutRows(rows: readonly PassageRow[], numbers: ReadonlyMap<string, numbe
         const number = numbers.get(stem) as number;
         held[number] = Math.max(held[number] as number, isPart ? PART : 1);
       }
-      return { row, start, end, held, isFirst: i === 0 };
+      return { start, end, held, isFirst: i === 0 };
     });
   });
 }
