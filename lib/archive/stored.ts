@@ -89,10 +89,12 @@ export function copyStored(
   }
   keepCopyList(paths, { written, states });
   keepNews(paths, written);
-  const [problem, ...others] = problems;
-  if (problem === undefined) return;
+  if (problems.length > 0) throw unreadable(problems);
+}
+
+function unreadable([problem = "", ...others]: readonly string[]): SessionMemoryError {
   const more = others.length > 0 ? ` (and ${counted(others.length, "more like this")})` : "";
-  throw new SessionMemoryError("STORAGE_ERROR", `${problem}${more}`);
+  return new SessionMemoryError("STORAGE_ERROR", `${problem}${more}`);
 }
 
 /** Returns what describes in what state a host's file is, and what of it is to be copied. */
