@@ -67,14 +67,13 @@ export function ownCopies(paths: Place): Copy[] {
 
 /** Reads the copies in the folder: as they are known, and else from their notes. */
 function readFolder(paths: Place, known: Copies | undefined): Copies {
-  const names = storedNames(paths.copies).filter((name) => name.endsWith(".jsonl"));
-  return new Map(
-    names.flatMap((name) => {
-      const file = join(paths.copies, name);
-      const copy = known?.get(file) ?? readCopy(file);
-      return copy ? [[file, copy]] : [];
-    }),
-  );
+  const copies: Copies = new Map();
+  for (const name of storedNames(paths.copies)) {
+    const file = join(paths.copies, name);
+    const copy = name.endsWith(".jsonl") ? (known?.get(file) ?? readCopy(file)) : undefined;
+    if (copy) copies.set(file, copy);
+  }
+  return copies;
 }
 
 /** Reads the session of a copy from its note, else from its rows. */
@@ -87,32 +86,35 @@ function readCopy(file: string): Copy | undefined {
 
 /** Returns a copy by its note, or by a row of the table; undefined where that names no session. */
 function toCopy(file: string, note: JsonRecord): Copy | undefined {
-  const [agent, id, parentId, from, owner, machine, modified, rules] = [
-    note.agent,
-    note.id,
-    note.parent,
-    note.from,
-    note.owner,
-    note.machine,
-    note.modified,
-    note.rules,
-  ].map(stringOf);
+  const [agent, id] = [stringOf(note.agent), stringOf(note.id)];
   if (agent === undefined || id === undefined) return undefined;
-  const [changed, size, bytes] = [note.changed, note.size, note.bytes].map(numberOf);
-  return { file, agent, id, parentId, from, changed, owner, machine, size, modified, rules, bytes };
+  // one by one: a listing makes thousands of these
+  return {
+    file,
+    agent,
+    id,
+    parentId: stringOf(note.parent),
+    from: stringOf(note.from),
+    changed: numberOf(note.changed),
+    owner: stringOf(note.owner),
+    machine: stringOf(note.machine),
+    size: numberOf(note.size),
+    modified: stringOf(note.modified),
+    rules: stringOf(note.rules),
+    bytes: numberOf(note.bytes),
+  };
 }
 
 function readRows(db: SqlDatabase, { copies }: Place): Copies {
   const rows = db.all(
     'SELECT name, agent, id, parent, source AS "from", changed, owner, machine, size, modified, rules, bytes FROM copies',
   );
-  return new Map(
-    rows.flatMap(({ name, ...note }) => {
-      const file = join(copies, String(name));
-      const copy = toCopy(file, note);
-      return copy ? [[file, copy]] : [];
-    }),
-  );
+  const known: Copies = new Map();
+  for (const row of rows) {
+    const copy = toCopy(join(copies, String(row.name)), row);
+    if (copy) known.set(copy.file, copy);
+  }
+  return known;
 }
 
 /** Reads from the table; undefined where it is missing, damaged or of another form: the notes say the same. */
