@@ -141,7 +141,7 @@ async function observeTurn(session: Session, job: Job): Promise<void> {
   const { paths, settings } = job;
   const { auto, mode } = settings.observe;
   if (!auto) return;
-  const complete = configuredModel(job);
+  const complete = await configuredModel(job);
   const isLast = (job.end || job.begin) && complete && mode === "buffered";
   const how = { paths, settings, complete, waitMs: OBSERVER_WAIT_MS };
   await observeSession(session, { ...how, when: isLast ? "all" : "due" });
@@ -184,7 +184,7 @@ async function withKept(
 
 async function describeSession(session: Session, job: Job): Promise<void> {
   const { paths, settings } = job;
-  const complete = configuredModel(job);
+  const complete = await configuredModel(job);
   const { error, warning } = await indexMeta(session, { paths, settings, complete, rests: true });
   if (warning !== undefined) await logFailure(paths, "background.meta", warning, { session: session.id });
   if (error !== undefined) throw new Error(error);

@@ -108,7 +108,7 @@ async function main(run: Run<typeof FLAGS>): Promise<void> {
     show(plan, lines);
     return;
   }
-  const complete = configuredModel(run);
+  const complete = await configuredModel(run);
   const outcomes = await makeMetas(sessions, { ...options, complete });
   progress.end();
   for (const { warning } of outcomes) if (warning) warn(warning);

@@ -270,7 +270,7 @@ async function main(asked: Run<typeof FLAGS>): Promise<void> {
     settings,
     waitMs: WAIT_MS,
     onStep: progress.update,
-    complete: observe || rebuild || reflect ? configuredModel(asked) : undefined,
+    complete: observe || rebuild || reflect ? await configuredModel(asked) : undefined,
   };
   if (!shared && session.file === "") note("the transcript is gone, its observations are left");
   if (!shared && dryRun) {

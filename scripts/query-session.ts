@@ -50,7 +50,7 @@ async function main(run: Run<typeof SCRIPT.flags>): Promise<void> {
   const [reference = "", question = ""] = words;
   if (question.trim() === "") throw usageError("Expected a question", 'try "what did we decide?"');
   const asked = await findPlace(reference, { ...asking, ...values });
-  const complete = configuredModel(run);
+  const complete = await configuredModel(run);
   if (!complete) {
     const { id } = asked.session;
     const message = `Cannot ask session "${id}": config.json names no model`;

@@ -227,7 +227,7 @@ export function noteOptions(session: Session, config: Config) {
 
 async function configuredSlug(config: Config): Promise<AskedForSlug> {
   const { configuredSender } = await import("../lib/model/configured-model.ts");
-  const send = configuredSender(config, SLUG_TEMPERATURE);
+  const send = await configuredSender(config, SLUG_TEMPERATURE);
   if (!send) {
     throw new SessionMemoryError("NO_MODEL", "Cannot ask a model for a name: config.json names none", {
       hint: "add an llm block to config.json, or leave out --llm-slug",

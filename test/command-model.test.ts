@@ -15,7 +15,7 @@ async function modelOf(home: TemporaryHome, body: string, llm: object = {}) {
   chmodSync(program, 0o755);
   home.configure({ llm: { command: [program, "--small"], ...llm } });
   const config = await loadConfig(home.env, home.root);
-  const complete = configuredModel(config);
+  const complete = await configuredModel(config);
   if (!complete) throw new Error("Cannot ask: no model is configured");
   const ask = (prompt = "name it", signal?: AbortSignal) =>
     complete({
@@ -165,7 +165,7 @@ describe("a program as a model", () => {
     const PATH = [...planted, ".", "node_modules/.bin", own, "/usr/bin", "/bin"].join(":");
     home.configure({ llm: { command: ["outer"] } });
     const config = await loadConfig({ ...home.env, PATH }, home.project);
-    const complete = configuredModel(config);
+    const complete = await configuredModel(config);
     const schema = z.object({ name: z.string() });
     const asked = await complete?.({ feature: "meta", system: "a", prompt: "b", schema });
     expect([asked?.value, existsSync(join(home.root, "stolen"))]).toEqual([{ name: "own" }, false]);
@@ -230,7 +230,7 @@ describe("a program as a model", () => {
     using home = temporaryHome({ PATH: "/nowhere" });
     home.configure({ llm: { command } });
     const config = await loadConfig(home.env, home.root);
-    const complete = configuredModel(config);
+    const complete = await configuredModel(config);
     const asked = complete?.({ feature: "meta", system: "a", prompt: "b", schema: z.object({}) });
     const failure = await asked?.catch((error: unknown) => error);
     expect(failure).toMatchObject({ type: "MODEL_FAILED", message: expect.stringMatching(message) });

@@ -35,7 +35,7 @@ test("a model that failed is not asked again after each turn, but when somebody 
   const config = await loadConfig(home.env, home.project);
   const minute = 60_000;
   const afterTurn = async (at: number) => {
-    const complete = configuredModel(config);
+    const complete = await configuredModel(config);
     return indexMeta(listed, { ...config, complete, rests: true, now: () => new Date(at) });
   };
   expect((await afterTurn(0)).status).toBe("failed");

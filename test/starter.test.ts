@@ -218,7 +218,7 @@ describe("a project folder's preload, path maps, .env and packages run and steer
       const name = folder === sub ? "jsconfig.json" : "tsconfig.json";
       write(join(folder, name), JSON.stringify({ compilerOptions }));
       write(join(folder, ".env"), `SESSION_MEMORY_HOME=${proof}\nBUN_OPTIONS=--preload=./evil.ts\n`);
-      for (const name of ["zod", "pg", "sqlite-vec"])
+      for (const name of ["zod", "openai", "pg", "sqlite-vec"])
         write(join(folder, "node_modules", name, "index.js"), evil);
     }
     return { proof, folders: [place.project, sub] };

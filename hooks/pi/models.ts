@@ -30,7 +30,7 @@ export function namingModel(config: Config, context: PiContext): NamedModel | un
     name: llm.model,
     async complete(request) {
       const { configuredModel } = await import("../../lib/model/configured-model.ts");
-      const complete = configuredModel(config);
+      const complete = await configuredModel(config);
       if (!complete) throw new TypeError("Expected a model that can be asked");
       return await complete(request);
     },
@@ -111,7 +111,7 @@ async function hostSender(
       signal,
       make: (within) => askPi(redact(messages), { model, context, maxTokens, signal: within }),
       isRefused: (error) => REFUSED.test(describeError(error)),
-      toError: (error, over) => answerError(model, over ?? redact(describeError(error))),
+      toError: (error, over) => answerError(model, over?.reason ?? redact(describeError(error))),
     });
     const text = reply.content.map(({ type, text }) => (type === "text" ? (text ?? "") : "")).join("");
     const { input: sent = 0, output, cacheRead = 0, cacheWrite = 0, cost } = reply.usage ?? {};

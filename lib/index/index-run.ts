@@ -117,7 +117,7 @@ const NOTHING_TO_EMBED: EmbeddingReport = {
 async function refine(options: RunOptions): Promise<TopicReport | string> {
   const { store, config, signal, models } = options;
   const { configuredModel } = await import("../model/configured-model.ts");
-  const configured = configuredModel(config);
+  const configured = await configuredModel(config);
   const complete = configured && (models?.complete ?? configured);
   if (!complete) {
     throw new SessionMemoryError("NO_MODEL", "Cannot refine topics: config.json names no model", {
@@ -144,7 +144,7 @@ async function embed(options: RunOptions): Promise<EmbeddingReport | string> {
     import("../model/configured-model.ts"),
   ]);
   keepPaid(store, store.path);
-  const embed = options.models?.embed ?? configuredEmbedder(config);
+  const embed = options.models?.embed ?? (await configuredEmbedder(config));
   if (!embed) return "off (no embedding in config.json)";
   return await runExclusively(options, "vectors", (onProgress) =>
     embedChunks({ store, embedding, embed, all, signal, onProgress }),

@@ -260,7 +260,7 @@ function isTransient(error: unknown): boolean {
 }
 
 function isTextRefused({ details }: SessionMemoryError): boolean {
-  return TEXT_REFUSED.includes(Number(details.status));
+  return details.kind === "status" && TEXT_REFUSED.includes(Number(details.status));
 }
 
 /** Ends the run on a lasting failure (key, dimensions, budget); leaves the batch for a later run on any other. */

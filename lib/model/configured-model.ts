@@ -23,21 +23,22 @@ import {
   jsonCompleter,
   type SendChat,
 } from "./answers.ts";
-import { chatSender, type Embedded, embedTexts } from "./llm.ts";
+import type { Embedded } from "./llm.ts";
 import { makeCall, openSpendLedger, type Tokens, tokenUpperBound } from "./spend.ts";
 
 /** Returns the configured model, or undefined when config.json names none. */
-export function configuredModel(config: Config): CompleteJson | undefined {
-  const send = configuredSender(config);
+export async function configuredModel(config: Config): Promise<CompleteJson | undefined> {
+  const send = await configuredSender(config);
   return send && jsonCompleter(send, redactor(config.settings.redact.extra));
 }
 
-/** Returns a sender of chats to the configured model, if there is one. */
-export function configuredSender(config: Config, temperature?: number): SendChat | undefined {
+/** Returns a sender of chats to the configured model, if there is one. Its client is loaded only then: that costs five empty starts. */
+export async function configuredSender(config: Config, temperature?: number): Promise<SendChat | undefined> {
   const { llm } = config.settings;
   if (!llm) return undefined;
   const { command } = llm;
   if (command !== undefined) return commandSender({ ...llm, command }, config);
+  const { chatSender } = await import("./llm.ts");
   return chatSender({ config: llm, ...readConnection(config) }, temperature);
 }
 
@@ -45,9 +46,10 @@ export function configuredSender(config: Config, temperature?: number): SendChat
 export type EmbedTexts = (texts: string[], signal?: AbortSignal) => Promise<Embedded>;
 
 /** Returns the configured embedder, or undefined when config.json names none. */
-export function configuredEmbedder(config: Config): EmbedTexts | undefined {
+export async function configuredEmbedder(config: Config): Promise<EmbedTexts | undefined> {
   const { embedding } = config.settings;
   if (!embedding) return undefined;
+  const { embedTexts } = await import("./llm.ts");
   return (texts, signal) => embedTexts(texts, { config: embedding, signal, ...readConnection(config) });
 }
 
@@ -140,7 +142,7 @@ function commandSender(
         timeoutMs,
         signal,
         make: (within) => run(line, { env, folder, prompt, within }),
-        toError: (error, over) => (over === undefined ? error : failed(over, true)),
+        toError: (error, over) => (over ? failed(over.reason, over.kind) : error),
       });
       const { text, ...used } = readOutput(output);
       const paid = reservation.settle({ output: tokenUpperBound(text), ...used });
@@ -160,7 +162,7 @@ function toPrompt(messages: readonly ChatMessage[]): string {
 function programLine(command: readonly string[], path: string): [program: string, ...args: string[]] {
   const [name = "", ...args] = command.length === 1 && command[0] === "claude" ? CLAUDE : command;
   const program = isAbsolute(name) ? name : findProgram(name, path);
-  if (program === undefined) throw failed(`no ${name} on PATH`);
+  if (program === undefined) throw failed(`no ${name} on PATH`, "missing");
   return [program, ...args];
 }
 
@@ -194,7 +196,7 @@ async function run(
     const { code, stdout, stderr } = await readToEnd(child, within, prompt);
     if (code === 0) return stdout;
     const said = stringOf(parseRecord(stdout)?.result) ?? stderr;
-    throw failed(`${basename(program)} ended with ${code}: ${firstLine(said)}`);
+    throw failed(`${basename(program)} ended with ${code}: ${firstLine(said)}`, "status");
   } finally {
     process.removeListener("exit", end);
     end();
@@ -218,7 +220,7 @@ async function readToEnd(child: ChildProcessWithoutNullStreams, within: AbortSig
   }
   child.stdin.on("error", () => {}); // a program need not read its prompt
   child.stdin.end(input);
-  child.once("error", (error) => reject(failed(describeError(error))));
+  child.once("error", (error) => reject(failed(describeError(error), "missing")));
   child.once("close", resolve);
   child.once("exit", (code) => setTimeout(resolve, DRAIN_MS, code).unref());
   return { code: await ended, ...streams };
@@ -236,7 +238,7 @@ function endGroup({ pid }: { pid?: number | undefined }): void {
 function readOutput(output: string): { text: string; input?: unknown; output?: unknown; usd?: unknown } {
   const { result, is_error: isError, usage, total_cost_usd: usd } = parseRecord(output) ?? {};
   if (typeof result !== "string") return { text: output.trim() };
-  if (isError === true) throw failed(`it answered ${firstLine(result)}`);
+  if (isError === true) throw failed(`it answered ${firstLine(result)}`, "status");
   const { input_tokens: input, output_tokens: written } = recordOf(usage);
   return { text: result, input, ...(numberOf(written) ? { output: written } : {}), usd };
 }
@@ -249,9 +251,10 @@ function firstLine(text: string): string {
  * A program that is missing or ends with an error, as one that nobody logged in to does, fails the next call too: it is not
  * asked again in a run. One that was slow may be in time.
  */
-function failed(reason: string, isPassing = false): SessionMemoryError {
+function failed(reason: string, kind: "missing" | "status" | "timeout" | "aborted"): SessionMemoryError {
   return new SessionMemoryError("MODEL_FAILED", `Cannot ask the model: ${reason}`, {
-    recoverable: isPassing,
+    details: { kind },
+    recoverable: kind === "timeout" || kind === "aborted",
     hint: "run the program of llm.command in config.json by hand (claude: /login), or take llm out of it",
   });
 }

@@ -1,25 +1,17 @@
 /**
- * Embeds texts and completes chats over OpenAI-compatible HTTP, at the host that config.json names and no other: the only
- * code that sends anything to a model's server.
+ * Embeds texts and completes chats over OpenAI-compatible HTTP, at the host that config.json names and no other.
  *
  * Every call is recorded in the spend ledger before it is made. Nothing is retried here: the caller knows whether
  * somebody is waiting.
  */
 
+import OpenAI, { APIError } from "openai";
 import { describeError, type ErrorType, SessionMemoryError } from "../base/errors.ts";
-import {
-  isRecord,
-  type JsonRecord,
-  jsonOf,
-  parseRecord,
-  recordOf,
-  recordsOf,
-  stringOf,
-} from "../base/json.ts";
+import { recordOf } from "../base/json.ts";
 import type { EmbeddingConfig, Environment, LlmConfig } from "../config/config.ts";
 import { redact } from "../redact/redact.ts";
 import type { SendChat } from "./answers.ts";
-import { makeCall, type Reservation, type SpendLedger, type Tokens, tokenUpperBound } from "./spend.ts";
+import { makeCall, type Reservation, type SpendLedger, tokenUpperBound } from "./spend.ts";
 
 const OPENAI_URL = "https://api.openai.com/v1";
 /** Texts per embedding request. */
@@ -33,7 +25,8 @@ const REASONING_TOKENS = 4000;
 const NOT_REACHED = /refused|ENOTFOUND|EAI_AGAIN|unable to connect|client error \(Connect\)|redirect/i;
 /** A key shorter than this is a placeholder for a local server, and may be an ordinary word. */
 const KEY_MIN_LENGTH = 8;
-const REASON_MAX_CHARS = 300;
+/** The only headers we send; the client would add others from the environment. */
+const SENT_HEADERS = ["accept", "authorization", "content-type"];
 
 interface Connection<Model> {
   config: Model;
@@ -59,10 +52,11 @@ export interface Embedded {
  * holds those of the requests that had succeeded. `BUDGET_EXCEEDED` before a request that the cap forbids.
  */
 export async function embedTexts(texts: string[], options: Embedding): Promise<Embedded> {
+  const client = connect("EMBEDDING_FAILED", options.config, options.env);
   const done: Embedded = { vectors: [], tokens: 0, usd: 0 };
   for (let from = 0; from < texts.length; from += EMBEDDING_BATCH) {
     try {
-      const batch = await embedBatch(texts.slice(from, from + EMBEDDING_BATCH), options);
+      const batch = await embedBatch(client, texts.slice(from, from + EMBEDDING_BATCH), options);
       done.vectors.push(...batch.vectors);
       done.tokens += batch.tokens;
       done.usd = done.usd === null || batch.usd === null ? null : done.usd + batch.usd;
@@ -74,63 +68,73 @@ export async function embedTexts(texts: string[], options: Embedding): Promise<E
   return done;
 }
 
-async function embedBatch(texts: string[], { signal, ...connection }: Embedding): Promise<Embedded> {
-  const { config } = connection;
-  const input = texts.map((text) => outgoing(text, connection.redact) || " ");
-  // Other models have one size, and their servers may refuse the word.
-  const size = /text-embedding-3/.test(config.model) ? { dimensions: config.dimensions } : {};
-  const { answer, settle } = await post(connection, {
-    kind: "embedding",
-    feature: "embed",
-    tokens: { input: upperBound(input), output: 0 },
-    body: { model: config.model, input, encoding_format: "float", ...size },
-    timeoutMs: EMBEDDING_TIMEOUT_MS,
-    signal,
-  });
-  const paid = settle({ input: recordOf(answer.usage).prompt_tokens });
-  const vectors = readVectors(answer.data, texts.length, config);
-  return { vectors, tokens: paid.tokens.input, usd: paid.usd };
-}
-
 /** Wraps the configured model as a `SendChat`. */
-export function chatSender(connection: Connection<LlmConfig>, temperature?: number): SendChat {
-  const { model, baseUrl, timeoutMs, apiKeyEnv } = connection.config;
+export function chatSender(
+  { config, env, spend, redact: own }: Connection<LlmConfig>,
+  temperature?: number,
+): SendChat {
+  const { model, baseUrl, timeoutMs } = config;
+  const key = env[config.apiKeyEnv];
   const reasons = REASONING_MODEL.test(model);
   return async (messages, { feature, maxTokens, signal }) => {
-    const sent = messages.map(({ role, content }) => ({
-      role,
-      content: outgoing(content, connection.redact),
-    }));
+    const client = connect("MODEL_FAILED", config, env);
+    const sent = messages.map((message) => ({ ...message, content: outgoing(message.content, own) }));
+    const input = sent.reduce((sum, { content }) => sum + tokenUpperBound(content), 0);
     const limit = maxTokens + (reasons ? REASONING_TOKENS : 0);
-    const body = {
-      model,
-      messages: sent,
-      // OpenAI's newer models refuse the old name, other servers may not know the new one.
-      ...(isOpenAI(baseUrl) ? { max_completion_tokens: limit } : { max_tokens: limit }),
-      ...(temperature === undefined || reasons ? {} : { temperature }),
-    };
-    const tokens = { input: upperBound(sent.map(({ content }) => content)), output: limit };
-    const { answer, settle } = await post(connection, {
-      kind: "chat",
-      feature,
-      tokens,
-      body,
-      timeoutMs,
-      signal,
+    const planned = { kind: "chat" as const, feature, model, baseUrl, tokens: { input, output: limit } };
+    const reservation = await spend.reserve(planned);
+    const completion = await call("MODEL_FAILED", { reservation, timeoutMs, signal, key }, (within) =>
+      client.chat.completions.create(
+        {
+          model,
+          messages: sent,
+          // OpenAI's newer models refuse the old name, other servers may not know the new one.
+          ...(isOpenAI(baseUrl) ? { max_completion_tokens: limit } : { max_tokens: limit }),
+          ...(temperature === undefined || reasons ? {} : { temperature }),
+        },
+        { signal: within },
+      ),
+    );
+    const choice = completion?.choices?.[0];
+    if (!choice?.message) throw unusable("MODEL_FAILED", "the server's answer is not a chat completion");
+    const paid = reservation.settle({
+      input: completion.usage?.prompt_tokens,
+      output:
+        completion.usage?.completion_tokens || tokenUpperBound(choice.message.content ?? "") || undefined,
     });
-    const choice = recordsOf(answer.choices)[0];
-    if (!isRecord(choice?.message)) throw failed("chat", "the server's answer is not a chat completion");
-    const text = stringOf(choice.message.content) ?? "";
-    const { prompt_tokens: input, completion_tokens: output } = recordOf(answer.usage);
-    const paid = settle({ input, output: output || tokenUpperBound(text) || undefined });
-    const isCut = choice.finish_reason === "length";
-    return { text: withoutKey(text, connection.env[apiKeyEnv]), cut: isCut, model, ...paid };
+    const text = withoutKey(choice.message.content ?? "", key);
+    return { text, cut: choice.finish_reason === "length", model, ...paid };
   };
+}
+
+async function embedBatch(client: OpenAI, texts: string[], options: Embedding): Promise<Embedded> {
+  const { config, spend, signal, env } = options;
+  const { model, baseUrl } = config;
+  const input = texts.map((text) => outgoing(text, options.redact) || " ");
+  const tokens = { input: input.reduce((sum, text) => sum + tokenUpperBound(text), 0), output: 0 };
+  const reservation = await spend.reserve({ kind: "embedding", feature: "embed", model, baseUrl, tokens });
+  const key = env[config.apiKeyEnv];
+  const timeoutMs = EMBEDDING_TIMEOUT_MS;
+  const response = await call("EMBEDDING_FAILED", { reservation, timeoutMs, signal, key }, (within) =>
+    client.embeddings.create(
+      {
+        model,
+        input,
+        encoding_format: "float",
+        // Other models have one size, and their servers may refuse the word.
+        ...(/text-embedding-3/.test(model) ? { dimensions: config.dimensions } : {}),
+      },
+      { signal: within },
+    ),
+  );
+  const paid = reservation.settle({ input: response?.usage?.prompt_tokens });
+  const vectors = readVectors(response?.data, texts.length, config);
+  return { vectors, tokens: paid.tokens.input, usd: paid.usd };
 }
 
 /** Reads the `data` of an embedding response to `count` texts, in their order. */
 function readVectors(data: unknown, count: number, { model, dimensions }: EmbeddingConfig): Float32Array[] {
-  const wrong = (reason: string) => failed("embedding", reason);
+  const wrong = (reason: string) => unusable("EMBEDDING_FAILED", reason);
   if (!Array.isArray(data) || data.length !== count)
     throw wrong(`expected ${count} vectors but found ${Array.isArray(data) ? data.length : "none"}`);
   const rows = data.map(recordOf).map(({ embedding, index }, position) => {
@@ -147,62 +151,31 @@ function readVectors(data: unknown, count: number, { model, dimensions }: Embedd
 function wrongSize(model: string, expected: number, found: number): SessionMemoryError {
   const message = `Cannot use the vectors of "${model}": expected ${expected} dimensions but found ${found}`;
   const hint = `set embedding.dimensions to ${found} in config.json`;
-  return new SessionMemoryError("EMBEDDING_FAILED", message, { hint });
+  return new SessionMemoryError("EMBEDDING_FAILED", message, { details: { kind: "dimensions" }, hint });
 }
 
-/** The two kinds of requests: the path at the server, and the words of a failure. */
-const KINDS = {
-  chat: { path: "/chat/completions", type: "MODEL_FAILED", action: "ask the model" },
-  embedding: { path: "/embeddings", type: "EMBEDDING_FAILED", action: "embed" },
-} as const satisfies Record<string, { path: string; type: ErrorType; action: string }>;
-type Kind = keyof typeof KINDS;
-
-interface Request {
-  kind: Kind;
-  feature: string;
-  /** At most. */
-  tokens: Tokens;
-  body: object;
+interface CallOptions {
   timeoutMs: number;
   signal: AbortSignal | undefined;
+  /** Taken out of what the server says. */
+  key: string | undefined;
 }
 
-/** Makes one recorded request; a failure becomes an error that says whether a retry may help. */
-async function post(
-  { config, env, spend }: Connection<LlmConfig | EmbeddingConfig>,
-  { kind, feature, tokens, body, timeoutMs, signal }: Request,
-): Promise<{ answer: JsonRecord; settle: Reservation["settle"] }> {
-  const { model, baseUrl, apiKeyEnv } = config;
-  const key = env[apiKeyEnv];
-  if (!key && isOpenAI(baseUrl)) {
-    throw new SessionMemoryError(KINDS[kind].type, `Cannot call "${model}": ${apiKeyEnv} is not set`, {
-      hint: `set ${apiKeyEnv}, or name a local server with baseUrl in config.json`,
-    });
-  }
-  const url = (baseUrl ?? OPENAI_URL).replace(/\/+$/, "") + KINDS[kind].path;
-  const headers = { "content-type": "application/json", ...(key && { authorization: `Bearer ${key}` }) };
-  const asked = { method: "POST", headers, body: JSON.stringify(body), redirect: "error" as const };
-  const reservation = await spend.reserve({ kind, feature, model, baseUrl, tokens });
-  const answer = await makeCall(reservation, {
-    timeoutMs,
-    signal,
-    async make(within) {
-      const response = await fetch(url, { ...asked, signal: within });
-      const text = await response.text();
-      if (!response.ok) throw refused(kind, { status: response.status, text, key });
-      return parseRecord(text) ?? {};
-    },
+/** Makes one request; a failure becomes an error that says whether a retry may help. */
+function call<T>(
+  type: ErrorType,
+  { reservation, key, ...limits }: CallOptions & { reservation: Reservation },
+  make: (within: AbortSignal) => Promise<T>,
+): Promise<T> {
+  return makeCall(reservation, {
+    ...limits,
+    make,
     isRefused: (error) =>
-      error instanceof SessionMemoryError
-        ? isRefusal(Number(error.details.status))
-        : NOT_REACHED.test(describeError(error)),
-    toError(cause, over) {
-      if (over !== undefined) return failed(kind, over, { cause });
-      if (cause instanceof SessionMemoryError) return cause;
-      return failed(kind, asReason(describeError(cause), key), { cause });
-    },
+      error instanceof APIError &&
+      (error.status === undefined ? NOT_REACHED.test(describeError(error)) : isRefusal(error.status)),
+    toError: (cause, over) =>
+      over ? failed(type, over.reason, { ...over, cause }) : failure(type, cause, key),
   });
-  return { answer, settle: reservation.settle };
 }
 
 /** 408 and 499 concern a request that a server had begun to answer. */
@@ -210,38 +183,69 @@ function isRefusal(status: number): boolean {
   return status < 500 && status !== 408 && status !== 499;
 }
 
-interface Refusal {
-  status: number;
-  text: string;
-  key: string | undefined;
-}
-
-/** Returns the error for an answer that says why there is none. */
-function refused(kind: Kind, { status, text, key }: Refusal): SessionMemoryError {
-  const { error } = parseRecord(text) ?? {};
-  const { message, code } = recordOf(error);
-  const said = stringOf(message) ?? (error === undefined ? text : jsonOf(error));
+function failure(type: ErrorType, error: unknown, key: string | undefined): SessionMemoryError {
+  const { status, code } = error instanceof APIError ? error : {};
+  const what = redact(withoutKey(describeError(error), key))
+    .replaceAll(".:", ":")
+    .replace(/\. For more information, pass .*$/, "")
+    .slice(0, 300);
+  if (status === undefined) return failed(type, what, { cause: error, kind: "connection" });
   const isPassing = status >= 500 || [408, 409, 429].includes(status);
-  return failed(kind, asReason(`the server answered ${status} ${said}`, key), {
-    details: { status },
+  return failed(type, `the server answered ${what}`, {
+    cause: error,
+    kind: "status",
+    status,
     recoverable: isPassing && code !== "insufficient_quota",
     ...([401, 403].includes(status) ? { hint: "check the key that apiKeyEnv in config.json names" } : {}),
   });
 }
 
-/** Returns what a server or a runtime said, fit to be shown. */
-function asReason(said: string, key: string | undefined): string {
-  return redact(withoutKey(said.trim(), key)).slice(0, REASON_MAX_CHARS);
+interface CallFailure {
+  kind: string;
+  status?: number;
+  cause?: unknown;
+  recoverable?: boolean;
+  hint?: string;
 }
 
-type ErrorOptions = ConstructorParameters<typeof SessionMemoryError>[2];
-
-function failed(kind: Kind, reason: string, options?: ErrorOptions): SessionMemoryError {
-  const { type, action } = KINDS[kind];
+function failed(type: ErrorType, reason: string, { kind, status, ...rest }: CallFailure): SessionMemoryError {
+  const action = type === "EMBEDDING_FAILED" ? "embed" : "ask the model";
   return new SessionMemoryError(type, `Cannot ${action}: ${reason}`, {
+    details: { kind, status },
     recoverable: true,
     hint: "check baseUrl and model in config.json, or try again later",
-    ...options,
+    ...rest,
+  });
+}
+
+function unusable(type: ErrorType, reason: string): SessionMemoryError {
+  return failed(type, reason, { kind: "malformed" });
+}
+
+/** Makes a client that takes only the named key from the environment and calls only the named host. */
+function connect(type: ErrorType, config: LlmConfig | EmbeddingConfig, env: Environment): OpenAI {
+  const key = env[config.apiKeyEnv];
+  if (!key && isOpenAI(config.baseUrl)) {
+    throw new SessionMemoryError(type, `Cannot call "${config.model}": ${config.apiKeyEnv} is not set`, {
+      details: { kind: "key" },
+      hint: `set ${config.apiKeyEnv}, or name a local server with baseUrl in config.json`,
+    });
+  }
+  return new OpenAI({
+    apiKey: key || "none",
+    adminAPIKey: null,
+    organization: null,
+    project: null,
+    webhookSecret: null,
+    baseURL: config.baseUrl ?? OPENAI_URL,
+    maxRetries: 0,
+    logLevel: "off",
+    fetch: async (url, init) => {
+      const all = new Headers(init?.headers);
+      const headers = SENT_HEADERS.flatMap((name): [string, string][] => [[name, all.get(name) ?? ""]]);
+      const kept = headers.filter(([name, value]) => value !== "" && (key || name !== "authorization"));
+      return await fetch(url, { ...init, headers: kept, redirect: "error" });
+    },
   });
 }
 
@@ -252,10 +256,6 @@ function withoutKey(text: string, key = ""): string {
 
 function isOpenAI(baseUrl: string | undefined): boolean {
   return baseUrl === undefined || new URL(baseUrl).hostname === "api.openai.com";
-}
-
-function upperBound(texts: readonly string[]): number {
-  return texts.reduce((sum, text) => sum + tokenUpperBound(text), 0);
 }
 
 /** Redacts a text for sending and removes lone surrogates, which make a server reject the whole request. */

@@ -64,7 +64,7 @@ interface Request<T> {
   /** Returns whether it was refused before any work. @default {false} */
   isRefused?: (error: unknown) => boolean;
   /** Returns the error to throw, with the reason if nobody waits for an answer any more. */
-  toError: (error: unknown, over?: string) => unknown;
+  toError: (error: unknown, over?: { reason: string; kind: "timeout" | "aborted" }) => unknown;
 }
 
 /** Makes a recorded call within its time limit. One that was refused is free; one that failed on the way may be billed, and stays at its estimate. */
@@ -84,8 +84,9 @@ export async function makeCall<T>(
     return await Promise.race([make(within), over]);
   } catch (error) {
     if (isRefused?.(error)) reservation.release();
-    if (limit.signal.aborted) throw toError(error, `no answer within ${timeoutMs / 1000} s`);
-    throw toError(error, signal?.aborted ? "the call was cancelled" : undefined);
+    if (limit.signal.aborted)
+      throw toError(error, { reason: `no answer within ${timeoutMs / 1000} s`, kind: "timeout" });
+    throw toError(error, signal?.aborted ? { reason: "the call was cancelled", kind: "aborted" } : undefined);
   } finally {
     clearTimeout(timer);
   }

@@ -150,7 +150,7 @@ for (const [name, modules, file] of versions) {
       symlinkSync(binary, join(home.bin, "claude"));
       home.configure({ llm: { command: "claude" } });
       const config = await loadConfig({ ...home.env, CLAUDECODE: "1" }, home.project);
-      const complete = configuredModel(config);
+      const complete = await configuredModel(config);
       const secret = join(home.root, "home", "secret.txt");
       const answer = await complete?.({
         feature: "meta",
