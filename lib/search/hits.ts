@@ -89,11 +89,6 @@ interface Search {
 const JUDGED = 30;
 /** Passages among which the hits are. */
 const SHORTLIST = 16;
-/**
- * The chance of each further passage's units, in parts of the one before. real2, codebench, deeds: 0.6 … 0.8 print 8 to 12 of 366
- * more than where the hits alone are ordered by it; 0.8 prints most of them within 1,000 code points.
- */
-const NEXT_PASSAGE = 0.8;
 
 /** Finds the passages that may answer a question, given in one or several phrasings, and judges them by their units. */
 export function findCandidates(store: Store, texts: readonly string[], options: HitOptions): Search {
@@ -113,11 +108,9 @@ export function findCandidates(store: Store, texts: readonly string[], options: 
   const isSure = ({ passage, held }: Judged) =>
     isFound(passage) ||
     (passage.found.some(({ isTimely }) => isTimely) && (beside?.some(({ stem }) => held.has(stem)) ?? true));
-  const candidates = scores.map((one, rank) => ({
-    ...one,
-    units: one.units.map((unit) => ({ ...unit, chance: unit.chance * NEXT_PASSAGE ** rank })),
-    score: isSure(one) ? Math.max(one.score, STRONG) : one.score,
-  }));
+  const candidates = scores.map((one) =>
+    isSure(one) ? { ...one, score: Math.max(one.score, STRONG) } : one,
+  );
   return { store, options, found, words, asked, passages, candidates };
 }
 

@@ -92,6 +92,7 @@ export function toCandidates(
     const units = toUnits(rows, {
       asked,
       measure,
+      rank: i,
       session: (sessions.get(first.sessionId) ?? 0) / most,
       // what was done stands behind the words of its chunk
       chunk: ({ line, who }) => {
