@@ -1,4 +1,4 @@
-/** Writes and removes the files of a copy: itself, the outputs that its host kept beside the transcript, and what is said of another person's session. */
+/** Writes and removes the files of a copy: the copy itself, the outputs from beside its transcript, the notes on a pulled session. */
 
 import { readdirSync, rmdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
