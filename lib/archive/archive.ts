@@ -375,8 +375,9 @@ export function forgetCopies(forgetting: Forgetting, scope: ForgetIn): Promise<P
 
 async function forgetIn(forgetting: Forgetting, { paths, dryRun }: ForgetIn): Promise<Pick<Found, "copies">> {
   const pulled = pulledSessions(paths, { excluded: true });
-  const copies = [...ownCopies(paths), ...pulled];
-  const idle = new Set(ownCopies(paths).filter(isIdle).map(sessionKey));
+  const own = ownCopies(paths);
+  const copies = [...own, ...pulled];
+  const idle = new Set(own.filter(isIdle).map(sessionKey));
   const done = (found: ReadonlySet<string>) => {
     if (!dryRun) {
       keepCopyList(paths);
