@@ -37,7 +37,7 @@ import {
 import { readStatuses, type SessionStatus } from "../lib/index/index-state.ts";
 import { formatCost } from "../lib/model/spend.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
-import { listSessions, unlistedTranscripts, visibleAmong } from "../lib/sessions/sessions.ts";
+import { byLastRow, listSessions, unlistedTranscripts, visibleAmong } from "../lib/sessions/sessions.ts";
 import { withExistingStore } from "../lib/store/store.ts";
 import { log } from "../lib/transcripts/event-log.ts";
 import { placeOnDisk } from "../lib/transcripts/files.ts";
@@ -119,10 +119,10 @@ function chooseSessions({ values, paths, cwd, asking }: EmbedRun): Chosen {
     );
     return { sessions, listed: sessions };
   }
-  const options = { subagents: true, excluded: true, cwd, dated: since !== undefined };
-  const listed = listSessions(paths, options).filter(
-    ({ updatedAt }) => since === undefined || updatedAt >= since.toISOString(),
-  );
+  const options = { subagents: true, excluded: true, cwd };
+  const listed = since
+    ? [...byLastRow(paths, options)].filter(({ updatedAt }) => updatedAt >= since.toISOString())
+    : listSessions(paths, options);
   const others = unlistedTranscripts(paths, listed);
   return { sessions: [...others, ...listed.toReversed()], listed };
 }

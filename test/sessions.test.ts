@@ -2,12 +2,14 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { appendFileSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { listByLastRow } from "../lib/sessions/listing.ts";
+import { compareAge, newestFirst } from "../lib/sessions/newest-first.ts";
 import { type ListOptions, listSessions, sessionAt } from "../lib/sessions/sessions.ts";
 import { claudeState, claudeUser } from "./support/claude.ts";
 import { codexMeta } from "./support/codex.ts";
 import { homePerTest, type TemporaryHome, write, writeClaude, writePi } from "./support/home.ts";
 import { piHeader, piUser } from "./support/pi.ts";
 import { plainLine } from "./support/plain.ts";
+import { fuzzSeed, type Random, seeded } from "./support/random.ts";
 import { jsonl, type Row } from "./support/rows.ts";
 
 const home = homePerTest();
@@ -147,4 +149,39 @@ test("listByLastRow() orders by last rows where a copy says to be older than its
   });
   expect(described({ cwd: home.root }).map(({ id }) => id)).toEqual(days.toReversed());
   expect(listByLastRow(home.paths, { cwd: home.root, limit: 1 }).map(({ id }) => id)).toEqual(["day-3"]);
+});
+
+/** Sessions that are dated by reading them; each has its last row within some hours before `latest`. */
+function unread(count: number, random: Random) {
+  return Array.from({ length: count }, (_, i) => {
+    const at = Date.UTC(2026, 0, 1) + random.integer(0, 99) * 3_600_000;
+    const session = { file: `/${i}.jsonl`, updatedAt: new Date(at).toISOString() };
+    return { session, latest: at + random.integer(0, 9) * 3_600_000 };
+  });
+}
+
+test("newestFirst() yields what it reads in the order of all, whatever it reads first", () => {
+  const random = seeded(fuzzSeed("newest first"));
+  for (let run = 0; run < 100; run++) {
+    const all = unread(random.integer(0, 200), random);
+    const given = all.map(({ session, latest }) => ({ latest, read: () => [session] }));
+    expect([...newestFirst(given)]).toEqual(all.map(({ session }) => session).sort(compareAge));
+  }
+});
+
+test("newestFirst() reads no more than the newest need", () => {
+  let reads = 0;
+  const given = Array.from({ length: 3000 }, (_, hour) => {
+    const latest = Date.UTC(2026, 0, 1) + hour * 3_600_000;
+    const session = { file: `/${hour}.jsonl`, updatedAt: new Date(latest).toISOString() };
+    const read = () => {
+      reads++;
+      return [session];
+    };
+    return { latest, read };
+  });
+  expect([...newestFirst(given).take(20)].map(({ file }) => file)).toEqual(
+    Array.from({ length: 20 }, (_, i) => `/${2999 - i}.jsonl`),
+  );
+  expect(reads).toBe(32);
 });

@@ -15,7 +15,7 @@ import {
 } from "../sessions/project.ts";
 import { hasMeta } from "../sessions/record.ts";
 import { type Held, type ResolveContext, resolvePlace } from "../sessions/resolve.ts";
-import { listSessions, sessionPlace } from "../sessions/sessions.ts";
+import { byLastRow, sessionPlace } from "../sessions/sessions.ts";
 import { fitting } from "../transcripts/rules.ts";
 
 /** A session to forget, as far as anything still records it: without `file` where neither host nor archive has it. */
@@ -91,7 +91,7 @@ interface Forgettable {
 
 /** Returns every session that a host or an index knows. */
 function allKnown({ paths, cwd, held }: TargetOptions): Forgettable[] {
-  const listed = listSessions(paths, { subagents: true, cwd, dated: true });
+  const listed = [...byLastRow(paths, { subagents: true, cwd })];
   const there = new Set(listed.map(({ id }) => id));
   const lookup = projectLookup(paths);
   const sessions = listed.map((session) => {

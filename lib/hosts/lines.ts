@@ -46,32 +46,39 @@ export function withFile<T>(
   use: (descriptor: number, size: number) => T,
   { stat, max }: { stat?: Stats | undefined; max?: number } = {},
 ): T {
-  const descriptor = openTranscript(file, stat, max);
+  const { descriptor, size } = openSized(file, stat, max);
   try {
-    return use(descriptor, readSize(descriptor));
+    return use(descriptor, size);
   } finally {
     closeTranscript(descriptor);
   }
 }
 
 /** Opens a transcript for the functions of this file: where it is compressed, its rows are read as if it were not. */
-export function openTranscript(file: string, stat?: Stats, max?: number): number {
+export function openTranscript(file: string): number {
+  return openSized(file).descriptor;
+}
+
+/** Opens a transcript; `size` is that of its rows. */
+function openSized(file: string, stat?: Stats, max?: number): { descriptor: number; size: number } {
   try {
     const descriptor = openToRead(file, stat, max);
-    if (fstatSync(descriptor).size === 0) packed.set(descriptor, NOTHING);
-    return descriptor;
+    const { size } = fstatSync(descriptor);
+    if (size === 0) packed.set(descriptor, NOTHING);
+    return { descriptor, size };
   } catch (error) {
     if (!hasCode(error, "ENOENT")) throw error;
     const found = findPacked(file);
     if (!found) throw error;
     const descriptor = openToRead(found.place);
     try {
-      packed.set(descriptor, found.open(descriptor, file));
+      const blocks = found.open(descriptor, file);
+      packed.set(descriptor, blocks);
+      return { descriptor, size: blocks.size };
     } catch (cause) {
       closeSync(descriptor);
       throw cause;
     }
-    return descriptor;
   }
 }
 

@@ -1,7 +1,7 @@
 /** Names of the files that sessions are in: packed, copied by us, or left by a sync tool. On the prompt hook's silent path. */
 
 import type { Stats } from "node:fs";
-import { namesIn, remove, statPath } from "../base/files.ts";
+import { remove, statPath, unsortedNamesIn } from "../base/files.ts";
 import { UUID } from "../base/text.ts";
 
 /** The end of a compressed file's name. */
@@ -20,9 +20,9 @@ export function statStored(file: string): Stats | undefined {
   return statPath(file) ?? statPath(file + BLOCKED);
 }
 
-/** Returns the names of the files in a folder that are in blocks of ours. */
+/** Returns the names of the files in a folder that are in blocks of ours, as the system gives them. */
 export function storedNames(folder: string): string[] {
-  const packed = namesIn(folder).filter((name) => name.endsWith(BLOCKED));
+  const packed = unsortedNamesIn(folder).filter((name) => name.endsWith(BLOCKED));
   return packed.map((name) => name.slice(0, -BLOCKED.length));
 }
 

@@ -3,14 +3,14 @@
  * `list.db` repeats these notes, so that a listing opens no copy, and is made again from them.
  */
 
-import { basename, join } from "node:path";
+import { basename, join, sep } from "node:path";
 import { remove, statPath } from "../base/files.ts";
 import { type JsonRecord, numberOf, stringOf } from "../base/json.ts";
 import type { Paths } from "../config/config.ts";
 import { readNote } from "../hosts/blocks.ts";
 import { statStored, storedNames } from "../hosts/names.ts";
 import type { Session } from "../hosts/session.ts";
-import { openDatabase, type SqlDatabase } from "../store/sqlite.ts";
+import { openDatabase, type SqlDatabase, type SqlRow } from "../store/sqlite.ts";
 import { tryHead } from "../transcripts/head.ts";
 
 /** A copy, with the facts of its session that its note has. */
@@ -30,6 +30,8 @@ export interface Copy extends Pick<Session, "agent" | "id" | "parentId" | "file"
 }
 
 type Copies = Map<string, Copy>;
+/** The copies that the table has; undefined for one that is not wanted. */
+type KnownCopies = Map<string, Copy | undefined>;
 type Place = Pick<Paths, "copies">;
 
 /** The files of the table. */
@@ -55,22 +57,28 @@ export function tellUnwritten(copy: Copy): void {
   unwritten.set(copy.file, copy);
 }
 
-/** Returns every copy in the folder of copies, by its path without the suffix. */
-export function listCopies(paths: Place): Copies {
-  return new Map([...readFolder(paths, readTable(paths, readRows)), ...unwritten]);
+/** A test of the session that a copy is of. */
+type CopyTest = (session: Pick<Copy, "agent" | "id">) => boolean;
+
+/** Returns the copies in the folder of copies that pass a test, by their paths without the suffix. */
+export function listCopies(paths: Place, isWanted: CopyTest = () => true): Copies {
+  const known = readTable(paths, (db) => readRows(db, paths, isWanted));
+  const copies = new Map([...readFolder(paths, known), ...unwritten]);
+  for (const [file, copy] of copies) if (!isWanted(copy)) copies.delete(file);
+  return copies;
 }
 
-/** Returns the copies of own sessions. */
-export function ownCopies(paths: Place): Copy[] {
-  return [...listCopies(paths).values()].filter(({ owner }) => owner === undefined);
+/** Returns the copies of own sessions that pass a test. */
+export function ownCopies(paths: Place, isWanted?: CopyTest): Copy[] {
+  return [...listCopies(paths, isWanted).values()].filter(({ owner }) => owner === undefined);
 }
 
-/** Reads the copies in the folder: as they are known, and else from their notes. */
-function readFolder(paths: Place, known: Copies | undefined): Copies {
+/** Reads the copies in the folder: as they are known, without those known as not wanted, and else from their notes. */
+function readFolder(paths: Place, known: KnownCopies | undefined): Copies {
   const copies: Copies = new Map();
   for (const name of storedNames(paths.copies)) {
-    const file = join(paths.copies, name);
-    const copy = name.endsWith(".jsonl") ? (known?.get(file) ?? readCopy(file)) : undefined;
+    const file = `${paths.copies}${sep}${name}`;
+    const copy = known?.has(file) ? known.get(file) : name.endsWith(".jsonl") && readCopy(file);
     if (copy) copies.set(file, copy);
   }
   return copies;
@@ -105,23 +113,31 @@ function toCopy(file: string, note: JsonRecord): Copy | undefined {
   };
 }
 
-function readRows(db: SqlDatabase, { copies }: Place): Copies {
+/** Reads the rows of the copies that pass a test: of thousands a search wants none, and most of a row's cost are its columns. */
+function readRows(db: SqlDatabase, { copies }: Place, isWanted: CopyTest): KnownCopies {
+  const known: KnownCopies = new Map();
+  const wanted: SqlRow[] = [];
+  for (const row of db.all("SELECT name, agent, id FROM copies")) {
+    known.set(`${copies}${sep}${row.name}`, undefined);
+    if (isWanted(row as unknown as Copy)) wanted.push(row);
+  }
   const rows = db.all(
-    'SELECT name, agent, id, parent, source AS "from", changed, owner, machine, size, modified, rules, bytes FROM copies',
+    `SELECT name, agent, id, parent, source AS "from", changed, owner, machine, size, modified, rules, bytes FROM copies
+     WHERE name IN (SELECT value FROM json_each($names))`,
+    { names: JSON.stringify(wanted.map(({ name }) => name)) },
   );
-  const known: Copies = new Map();
   for (const row of rows) {
-    const copy = toCopy(join(copies, String(row.name)), row);
+    const copy = toCopy(`${copies}${sep}${row.name}`, row);
     if (copy) known.set(copy.file, copy);
   }
   return known;
 }
 
 /** Reads from the table; undefined where it is missing, damaged or of another form: the notes say the same. */
-function readTable<T>(paths: Place, read: (db: SqlDatabase, paths: Place) => T): T | undefined {
+function readTable<T>(paths: Place, read: (db: SqlDatabase) => T): T | undefined {
   if (!statPath(tablePath(paths))) return undefined;
   try {
-    return withTable(paths, { create: false }, (db) => read(db, paths));
+    return withTable(paths, { create: false }, read);
   } catch {
     return undefined;
   }
@@ -158,7 +174,7 @@ interface Kept {
  * is made anew: no page of it may keep the name of a forgotten session.
  */
 export function keepCopyList(paths: Place, { written = [], states = new Map() }: Kept = {}): void {
-  const known = readTable(paths, readRows);
+  const known = readTable(paths, (db) => readRows(db, paths, () => true));
   const isMade = statPath(tablePath(paths)) !== undefined;
   const current = new Map(known);
   for (const file of written) current.delete(file);

@@ -6,7 +6,7 @@ import { namesIn } from "../base/files.ts";
 import type { Paths } from "../config/config.ts";
 import type { Host } from "../hosts/host.ts";
 import { HOSTS } from "../hosts/hosts.ts";
-
+import type { Session } from "../hosts/session.ts";
 import { ownCopies } from "./copy-list.ts";
 import { type FindOptions, givenTranscripts, hostedTranscripts, type TranscriptFile } from "./places.ts";
 
@@ -20,11 +20,14 @@ export function findTranscripts(
   return [...found, ...copiesAlone(paths, { found, options })];
 }
 
-/** Returns every copy of ours of an own session. */
-export function archivedTranscripts(paths: Paths): TranscriptFile[] {
+/** Returns our copies of own sessions that pass a test; without one all of them. */
+export function archivedTranscripts(
+  paths: Paths,
+  isWanted?: (session: Pick<Session, "agent" | "id">) => boolean,
+): TranscriptFile[] {
   // what a host still keeps in a store is not archived: it goes on with it
   const kept = new Set(HOSTS.filter((host) => listStores(host, paths).length > 0).map(({ agent }) => agent));
-  return ownCopies(paths).map(({ file, agent, id, parentId, from }) => ({
+  return ownCopies(paths, isWanted).map(({ file, agent, id, parentId, from }) => ({
     file,
     agent,
     id,
@@ -62,11 +65,10 @@ function copiesAlone(
   { found, options }: { found: readonly TranscriptFile[]; options: FindOptions },
 ): TranscriptFile[] {
   const { agent, subagents } = options;
-  const isWanted = (copy: TranscriptFile) =>
-    (agent === undefined || copy.agent === agent) && (subagents || !copy.subagent);
-  const copies = archivedTranscripts(paths).filter(isWanted);
-  if (copies.length === 0) return [];
-  const key = ({ agent, id, file }: TranscriptFile) => `${agent}:${id ?? basename(file, ".jsonl")}`;
-  const there = new Set(found.map(key));
-  return copies.filter((copy) => !there.has(key(copy)));
+  const there = new Set(found.map(({ agent, id, file }) => `${agent}:${id ?? basename(file, ".jsonl")}`));
+  const copies = archivedTranscripts(
+    paths,
+    (copy) => (agent === undefined || copy.agent === agent) && !there.has(`${copy.agent}:${copy.id}`),
+  );
+  return copies.filter((copy) => subagents || !copy.subagent);
 }

@@ -23,6 +23,7 @@ import { readOrigin } from "./project.ts";
 import { sharedBy, sharedSessions } from "./pulled.ts";
 import { PATH_MAX, sessionJson } from "./session-header.ts";
 import {
+  byLastRow,
   describeSessions,
   hasConversation,
   type ListOptions,
@@ -47,10 +48,13 @@ export function listByLastRow(
   { since = "", limit = Number.POSITIVE_INFINITY, shared = false, ...options }: LastRowOptions = {},
 ): Session[] {
   const isWanted = ({ updatedAt }: Session) => updatedAt >= since;
-  const dated = listSessions(paths, { ...options, dated: true })
-    .values()
-    .filter(isWanted);
-  const own = describeSessions([...dated.filter(hasConversation).take(limit)], paths);
+  const found: Session[] = [];
+  for (const session of byLastRow(paths, options)) {
+    if (!isWanted(session)) break;
+    if (hasConversation(session)) found.push(session);
+    if (found.length === limit) break;
+  }
+  const own = describeSessions(found, paths);
   if (!shared) return own;
   const all = [...own, ...listShared(paths, options).filter(isWanted)];
   return all.sort((a, b) => compareText(b.updatedAt, a.updatedAt)).slice(0, limit);

@@ -7,7 +7,7 @@
 
 import type { Dirent } from "node:fs";
 import { basename, join, sep } from "node:path";
-import { hasContent, isFile, listEntries, namesIn, statPath } from "../base/files.ts";
+import { hasContent, isFile, listEntries, statPath, unsortedNamesIn } from "../base/files.ts";
 import { idWithin, sha256 } from "../base/text.ts";
 import type { Paths } from "../config/config.ts";
 import type { HostLine, TranscriptPattern } from "../hosts/host.ts";
@@ -101,7 +101,7 @@ export function newsFile({ home }: Paths): string {
 
 /** Returns whether anything was pulled that others share: beside each copy of it lies a document. Opens no table. */
 export function hasPulled({ copies }: Pick<Paths, "copies">): boolean {
-  return namesIn(copies).some((name) => name.endsWith(".json"));
+  return unsortedNamesIn(copies).some((name) => name.endsWith(".json"));
 }
 
 /** Returns the transcripts with the names of a mind; a mind's sessions belong to it wherever they work. */

@@ -29,10 +29,10 @@ import {
   splitMachine,
 } from "./references.ts";
 import {
+  byLastRow,
   describeSession,
   hasConversation,
   identifySession,
-  listSessions,
   newestCopies,
   sessionAt,
   visibleAmong,
@@ -105,9 +105,7 @@ export function resolvePlace(reference: string, context: ResolveContext): Place 
 /** Returns the session with the newest last row, other than the current one: of this project, else of all. */
 function last({ paths, cwd, current, remark }: ResolveContext): Session {
   const newest = (project?: string) =>
-    listSessions(paths, { cwd, project, dated: true }).find(
-      (session) => session.id !== current && hasConversation(session),
-    );
+    byLastRow(paths, { cwd, project }).find((session) => session.id !== current && hasConversation(session));
   const own = newest(cwd);
   const session = own ?? newest();
   if (!session) throw notFound("last", { reason: "there is no other session yet" });

@@ -4,6 +4,7 @@ import { existsSync, type Stats } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
 import { changedAt } from "../base/files.ts";
 import { compareText, folderName, projectName } from "../base/text.ts";
+import { DAY_MS } from "../base/time.ts";
 import type { Paths, PathsWithRules } from "../config/config.ts";
 import type { Head } from "../hosts/format.ts";
 import { findFormat, findHost, HOSTS } from "../hosts/hosts.ts";
@@ -17,6 +18,7 @@ import type { Rules } from "../transcripts/rules.ts";
 import { isForgottenWhole } from "../transcripts/transcript.ts";
 import { archivedTranscripts, findTranscripts } from "./found.ts";
 import { currentExclusion } from "./gate.ts";
+import { compareAge, newestFirst } from "./newest-first.ts";
 import { hasSubagentId, idInName, listDirectories, type TranscriptFile } from "./places.ts";
 import {
   namesOfDirectory,
@@ -35,11 +37,6 @@ export interface ListOptions {
   project?: string | undefined;
   /** True if subagent transcripts are included. @default {false} */
   subagents?: boolean | undefined;
-  /**
-   * True to order by the last dated row, read from the end of every file: copied, synced and restored files have
-   * the time of the copying. @default {false}
-   */
-  dated?: boolean | undefined;
   /** True if excluded sessions are included, for removing what is held of them. @default {false} */
   excluded?: boolean | undefined;
   /** The directory of relative projects, and where the search for `.volute` starts. @default the process's directory */
@@ -50,28 +47,66 @@ export interface ListOptions {
 const SMALL_BYTES = 64 * 1024;
 
 /**
- * Lists sessions, newest first, each id once.
+ * Lists sessions, newest first by the time of their files, each id once.
  *
  * Costs listing folders and a stat per file. `project` also reads the heads of the files, since their rows name it; so do
  * given folders, where only the content names the agent.
  */
 export function listSessions(paths: PathsWithRules, options: ListOptions = {}): Session[] {
-  const { agent, subagents, excluded = false, cwd } = options;
-  const isOfProject = projectFilter(options, paths);
-  const sessions = findTranscripts(paths, { agent, subagents, cwd }).flatMap((found) => {
-    const session = found.ephemeral ? undefined : identifySession(found);
-    if (!session || (agent !== undefined && session.agent !== agent)) return [];
-    if ((!subagents && session.parentId !== undefined) || !isOfProject(session)) return [];
-    return [options.dated ? dated(session) : session];
-  });
-  const wanted = newestCopies(sessions);
-  return excluded ? wanted : visibleAmong(wanted, paths);
+  const listed = listFiles(paths, options).map(({ session }) => session);
+  const wanted = newestCopies(listed.filter(projectFilter(options, paths)));
+  return options.excluded ? wanted : visibleAmong(wanted, paths);
 }
 
-function dated(session: Session): Session {
+/**
+ * Yields sessions by their last dated row, newest first, each id once: copied, synced and restored files have the time of the
+ * copying. A file is opened only where it may have a later row than the files read before.
+ */
+export function byLastRow(paths: PathsWithRules, options: ListOptions = {}): Generator<Session, undefined> {
+  const isOfProject = projectFilter(options, paths);
+  const copies = Map.groupBy(listFiles(paths, options), ({ session }) => sessionKey(session));
+  const mayRead = options.excluded ? () => true : visibilityTest(paths);
+  const read = (files: readonly ListedFile[]) => {
+    const wanted = files.filter(({ session }) => isOfProject(session));
+    const sessions = wanted.map(({ session, stat }) => dated(session, stat));
+    return (sessions.length > 1 ? newestCopies(sessions) : sessions).filter(mayRead);
+  };
+  return newestFirst(
+    [...copies.values()].map((files) => ({
+      latest: Math.max(...files.map(latestRow)),
+      read: () => read(files),
+    })),
+  );
+}
+
+interface ListedFile {
+  session: Session;
+  stat: Stats;
+}
+
+/** Rows are dated by one clock and files by another: the zones of the two may differ. */
+const CLOCKS_APART_MS = DAY_MS;
+
+/** Returns the time, in milliseconds, after which a file has no row. Its time of change may be any, its system's own may not. */
+function latestRow({ stat }: ListedFile): number {
+  return Math.max(stat.ctimeMs, stat.mtimeMs) + CLOCKS_APART_MS;
+}
+
+/** Identifies every transcript there is. */
+function listFiles(paths: Paths, { agent, subagents, cwd }: ListOptions): ListedFile[] {
+  return findTranscripts(paths, { agent, subagents, cwd }).flatMap((found) => {
+    const stat = found.ephemeral ? undefined : statUnpacked(found.file);
+    const session = stat && identifySession(found, stat);
+    if (!session || (agent !== undefined && session.agent !== agent)) return [];
+    return !subagents && session.parentId !== undefined ? [] : [{ session, stat }];
+  });
+}
+
+function dated(session: Session, stat?: Stats): Session {
+  const { agent, file, modifiedAt } = session;
   // A file that its host compressed has the time of the rows, and its end is not reached without all of it.
-  if (!existsSync(session.file) && !isCopyOnDisk(session.file)) return session;
-  return { ...session, updatedAt: lastTime(session) ?? session.modifiedAt };
+  if (findHost(agent)?.compresses && !existsSync(file) && !isCopyOnDisk(file)) return session;
+  return { ...session, updatedAt: lastTime(session, stat) ?? modifiedAt };
 }
 
 /** Adds name, directory, start time and the time of the last row. */
@@ -110,8 +145,12 @@ export function visibleSessionAt(file: string, paths: PathsWithRules): Session |
 
 /** Returns the sessions that may be read at this moment: a run may have waited for whoever was excluding something. */
 export function visibleAmong(sessions: readonly Session[], paths: PathsWithRules): Session[] {
+  return sessions.filter(visibilityTest(paths));
+}
+
+function visibilityTest(paths: PathsWithRules): (session: Session) => boolean {
   const rules = currentExclusion(paths);
-  return sessions.filter((session) => rules.admits(session) && !isCopy(session.file, rules));
+  return (session) => rules.admits(session) && !isCopy(session.file, rules);
 }
 
 /** Returns whether a transcript is a copy of forgotten sessions. */
@@ -215,8 +254,10 @@ export function sessionPlace({ id, parentId = id, file, cwd, machine }: Session)
 const PLAIN_ID = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,198}[A-Za-z0-9])?$/;
 
 /** Returns the session of a found file; undefined when it is gone or not a transcript. */
-export function identifySession(found: TranscriptFile): Session | undefined {
-  const stat = statUnpacked(found.file);
+export function identifySession(
+  found: TranscriptFile,
+  stat: Stats | undefined = statUnpacked(found.file),
+): Session | undefined {
   if (!stat?.isFile()) return undefined;
   const known = isIdentified(found) ? found : (identify(found, stat) ?? found);
   const { agent, id, name, file, machine, archived } = known;
@@ -272,9 +313,8 @@ function readParent({ agent, id, file }: SessionIdentity): string | undefined {
  * machine the longest, since a copy may be behind and its time is that of the copying.
  */
 export function newestCopies(sessions: readonly Session[]): Session[] {
-  const byTime = (a: Session, b: Session) => compareText(b.updatedAt, a.updatedAt);
   const kept = new Map<string, Session>();
-  for (const session of sessions.toSorted((a, b) => byTime(a, b) || compareText(a.file, b.file))) {
+  for (const session of sessions.toSorted(compareAge)) {
     const key = sessionKey(session);
     const newer = kept.get(key) ?? session;
     // A host may begin a second file of a session that it resumes, and go on in the first.
@@ -285,7 +325,7 @@ export function newestCopies(sessions: readonly Session[]): Session[] {
     better.name ??= session.name ?? newer.name;
     kept.set(key, better);
   }
-  return [...kept.values()].sort(byTime);
+  return [...kept.values()].sort((a, b) => compareText(b.updatedAt, a.updatedAt));
 }
 
 function isLonger(session: Session, than: Session): boolean {

@@ -1,5 +1,6 @@
 /** Reads from both ends of a transcript its host's title, its last directory and the time of its last row. */
 
+import type { Stats } from "node:fs";
 import { type JsonRecord, stringOf } from "../base/json.ts";
 import { pastTime } from "../base/time.ts";
 import { type Format, isoTime, rowTime } from "../hosts/format.ts";
@@ -65,16 +66,16 @@ const LAST_ROW_BYTES = [4 * 1024, END_BYTES, 2 * 1024 * 1024];
 
 /**
  * Returns the time of a session's last dated row, which copying the file does not change; undefined without one. A row dated
- * later than now has none.
+ * later than now has none. `stat` is the file's, where it is known.
  */
-export function lastTime({
-  file,
-  agent = "plain",
-}: Pick<TranscriptFile, "file" | "agent">): string | undefined {
+export function lastTime(
+  { file, agent = "plain" }: Pick<TranscriptFile, "file" | "agent">,
+  stat?: Stats,
+): string | undefined {
   try {
     const format = findFormat(agent);
     for (const bytes of LAST_ROW_BYTES) {
-      const tail = readTailBytes(file, bytes);
+      const tail = readTailBytes(file, bytes, stat);
       const time = timeIn(tail, format);
       if (time !== undefined || tail.length < bytes) return time;
     }
@@ -129,9 +130,10 @@ function readHeadBytes(file: string, bytes: number): Buffer {
 }
 
 /** Reads the last `bytes` of a file, all of it if it is shorter. */
-export function readTailBytes(file: string, bytes: number): Buffer {
-  return withFile(file, (descriptor, size) => {
+export function readTailBytes(file: string, bytes: number, stat?: Stats): Buffer {
+  const read = (descriptor: number, size: number) => {
     const length = Math.min(bytes, size);
     return readFully(descriptor, size - length, length);
-  });
+  };
+  return withFile(file, read, { stat });
 }
