@@ -46,9 +46,10 @@ export function isInDeeds(corpus: Corpus, words: readonly string[]): boolean {
   return corpus.db.get(`${done(corpus)} LIMIT 1`, matchAny(words)) !== undefined;
 }
 
-/** Returns whether a session holds one of some words, and one of others. */
+/** Returns whether a session holds one of some words, and one of others: mostly some exchange of it does. */
 export function areTogether(corpus: Corpus, words: readonly string[], others: readonly string[]): boolean {
   const [one, other] = [matchAny(words), matchAny(others)];
+  if (corpus.db.get(`${said(corpus)} LIMIT 1`, `(${one}) AND (${other})`)) return true;
   const having = `SELECT * FROM (${said(corpus)} UNION ${done(corpus)})`;
   return corpus.db.get(`${having} INTERSECT ${having} LIMIT 1`, one, one, other, other) !== undefined;
 }
