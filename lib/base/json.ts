@@ -70,6 +70,7 @@ export function jsonOf(value: unknown): string {
 
 /** Returns a value with every text in it changed, to the depth of 64 levels; the names of its fields stay. */
 export function mapTexts<T>(value: T, change: (text: string) => string): T {
+  if (typeof value === "string") return change(value) as T;
   const below = (part: unknown, depth: number): unknown => {
     if (typeof part === "string") return change(part);
     if (typeof part !== "object" || part === null) return part;

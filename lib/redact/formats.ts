@@ -186,7 +186,9 @@ export interface CharacterRun {
   end: number;
 }
 
-interface Scan {
+export interface Scan {
+  /** The bits of all characters. */
+  bits: number;
   /** Offsets at which a word that announces a secret may begin. */
   words: number[];
   /** Offsets at which a token of a known format, an address or a key's block may begin. */
@@ -196,6 +198,8 @@ interface Scan {
 }
 
 const RUN_MIN = 16;
+/** The length of 64 numbers with their commas. */
+const BYTES_MIN = 127;
 /** The first letters of all such words, up to four count; of those with two, any third may follow. */
 const STARTS =
   "pass assw pwd psk pw mdp kenn sen wach hasl hesl sifr lose sala adga paro lozi gesl jels pepp secu secr cred mnem gehe segr toke key auth bear basi base sig clav wall seed salt sess sid root code pin otp totp 2fa mfa phra iden wifi sudo chpa log net htpa rabb rman lite etcd lftp open xh free smbc curl wget http hurl pdo mysq nect raw fiel op: get- zuga inlo sqlp sqll".split(
@@ -242,6 +246,15 @@ for (const mark of MARKS) addBeginning(mark, PREFIX);
 for (const { prefix, isWithin } of [...LISTED, ...FITTED])
   addBeginning(prefix.length > 1 ? prefix : prefix.repeat(4), isWithin ? PREFIX : PREFIX << AT_START);
 
+/** The first two characters of prefixes and marks, 7 bits each. */
+const PAIRS = new Uint8Array(1 << 14);
+for (const start of [...MARKS, ...listPrefixes()])
+  for (const second of start[1] ?? "0123456789") PAIRS[(start.charCodeAt(0) << 7) | second.charCodeAt(0)] = 1;
+
+function beginsPrefix(text: string, at: number): boolean {
+  return PAIRS[(text.charCodeAt(at) << 7) | text.charCodeAt(at + 1)] === 1;
+}
+
 function codeAt(text: string, at: number): number {
   return at < text.length ? (CODES[text.charCodeAt(at)] as number) & CODE : 0;
 }
@@ -255,20 +268,16 @@ function addBeginning(word: string, bits: number): void {
   }
 }
 
-/** Returns the bits of all characters of a text: a cheap first look. */
-export function bitsOf(text: string): number {
-  let bits = 0;
-  for (let i = 0; i < text.length; i++) bits |= CODES[text.charCodeAt(i)] as number;
-  return bits;
-}
-
 /** Looks at each character once, without a branch that ordinary words would take now and then. */
 export function scan(text: string): Scan {
   const [words, prefixes, runs]: [number[], number[], CharacterRun[]] = [[], [], []];
+  let bits = 0;
   let last = 0;
   let length = 0;
   for (let i = 0; i < text.length; i++) {
-    const code = (CODES[text.charCodeAt(i)] as number) & CODE;
+    const character = CODES[text.charCodeAt(i)] as number;
+    const code = character & CODE;
+    bits |= character;
     // the codes of four characters
     last = ((last << 5) | code) & 0xfffff;
     const begins = BEGINNINGS[last & 0x7fff] as number;
@@ -276,13 +285,18 @@ export function scan(text: string): Scan {
       const before = last >> 15;
       const kinds = before > 0 && before < 28 ? begins : begins | (begins >> AT_START);
       if (kinds & WORD) words.push(i - 2);
-      if (kinds & PREFIX) prefixes.push(i - 2);
+      if (kinds & PREFIX && beginsPrefix(text, i - 2)) prefixes.push(i - 2);
     }
     // 0 behind a character of code 0
     length = (length + 1) & (-code >> 31);
     if (length === RUN_MIN) runs.push({ start: i + 1 - RUN_MIN, end: endOfRun(text, i + 1) });
   }
-  return { words, prefixes, runs };
+  return { bits, words, prefixes, runs };
+}
+
+/** Returns whether a text holds nothing at which a secret may begin. */
+export function isHarmless(text: string, { bits, words, prefixes, runs }: Scan): boolean {
+  return bits <= CODE && text.length < BYTES_MIN && words.length + prefixes.length + runs.length === 0;
 }
 
 function endOfRun(text: string, from: number): number {

@@ -5,7 +5,7 @@
 
 import { SessionMemoryError } from "../base/errors.ts";
 import { mapTexts } from "../base/json.ts";
-import { bitsOf, SUSPECT } from "./formats.ts";
+import { isHarmless, SUSPECT, scan } from "./formats.ts";
 import { replaceSecrets } from "./secrets.ts";
 
 /** Raised with every change of the rules that redacts more; texts stored before are redacted again. */
@@ -14,6 +14,8 @@ export const REDACTION_VERSION = 10;
 const MARKER = /\[redacted:[a-z0-9-]+\]/g;
 /** A replacement can reveal another secret (its neighbour was a letter); no text seen needs more rounds. */
 const ROUNDS_MAX = 4;
+/** The most of harmless texts that is remembered: the rows before and behind one. */
+const REMEMBERED_CHARS = 256 * 1024;
 
 /** Is called with each value that its place or its form gave away, and its kind. */
 export type Taken = (value: string, kind: string) => void;
@@ -22,12 +24,17 @@ export type Redactor = <T>(value: T, taken?: Taken) => T;
 
 /** Replaces secrets and removes control characters; newline and tab stay. */
 export function redact(text: string, taken?: Taken): string {
-  const bits = bitsOf(text);
-  let result = bits & SUSPECT ? removeControls(text) : text;
-  for (let round = 0; round < ROUNDS_MAX; round++) {
+  let result = text;
+  let found = scan(text);
+  if (found.bits & SUSPECT) {
+    result = removeControls(text);
+    found = scan(result);
+  }
+  for (let round = 0; round < ROUNDS_MAX && !isHarmless(result, found); round++) {
     const before = result;
-    result = replaceSecrets(result, bits, taken);
+    result = replaceSecrets(result, found, taken);
     if (result === before) break;
+    found = scan(result);
   }
   return result;
 }
@@ -49,15 +56,21 @@ export function redactor(extra: readonly string[]): Redactor {
       });
     }
   });
-  return (value, taken) => {
-    const known = new Map<string, string>(); // the parts of a value repeat each other
-    return mapTexts(value, (text) => {
-      const before = known.get(text);
-      const now = before ?? patterns.reduce(replaceOutsideMarkers, redact(text, taken));
-      if (before === undefined) known.set(text, now);
-      return now;
-    });
+  const harmless = new Set<string>(); // the parts of a row, and rows, repeat each other
+  let characters = 0;
+  const redactText = (text: string, taken?: Taken) => {
+    if (harmless.has(text)) return text;
+    const now = patterns.reduce(replaceOutsideMarkers, redact(text, taken));
+    if (now !== text) return now;
+    characters += text.length;
+    if (characters <= REMEMBERED_CHARS) harmless.add(text);
+    else {
+      harmless.clear();
+      characters = 0;
+    }
+    return now;
   };
+  return (value, taken) => mapTexts(value, (text) => redactText(text, taken));
 }
 
 function replaceOutsideMarkers(text: string, pattern: RegExp): string {

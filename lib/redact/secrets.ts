@@ -5,7 +5,7 @@
 
 import { findAnnounced, findForeign } from "./announced.ts";
 import { matches } from "./features.ts";
-import { type CharacterRun, ESCAPED, FOREIGN, findFormat, findShapes, scan } from "./formats.ts";
+import { type CharacterRun, ESCAPED, FOREIGN, findFormat, findShapes, type Scan, scan } from "./formats.ts";
 import { kindOfRun } from "./judge.ts";
 import { decode, looksRandom, type ReportSecret } from "./looks.ts";
 
@@ -23,15 +23,15 @@ const UNUSUAL = /^(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?:\D*\d|.*?[a-z][A-Z][a-z]?[A
 /** `pw=` and four characters. */
 const SHORTEST = 7;
 
-/** Replaces every secret of a text of such bits by a marker of its kind. A value found by its looks alone is not looked for elsewhere. */
+/** Replaces every secret of a text by a marker of its kind. A value found by its looks alone is not looked for elsewhere. */
 export function replaceSecrets(
   text: string,
-  bits: number,
+  seen: Scan,
   taken?: (value: string, kind: string) => void,
 ): string {
   if (text.length < SHORTEST) return text;
-  const plain = bits & ESCAPED ? unescapeText(text) : { text, original: (at: number) => at };
-  const spans = findSecrets(plain.text, (bits & FOREIGN) !== 0);
+  const plain = seen.bits & ESCAPED ? unescapeText(text) : { text, original: (at: number) => at };
+  const spans = findSecrets(plain.text, plain.text === text ? seen : scan(plain.text));
   if (spans.length === 0) return text;
   if (taken)
     for (const { start, end, kind, isGuess } of spans)
@@ -60,8 +60,7 @@ function merge(spans: Span[]): Span[] {
   return merged;
 }
 
-function findSecrets(text: string, isForeign = false): Span[] {
-  const { words, prefixes, runs } = scan(text);
+function findSecrets(text: string, { bits, words, prefixes, runs }: Scan): Span[] {
   const spans: Span[] = [];
   const found = (start: number, end: number, kind: string) => spans.push({ start, end, kind });
   const blocks = findKeyBlocks(text, prefixes, found).reverse();
@@ -70,7 +69,7 @@ function findSecrets(text: string, isForeign = false): Span[] {
     if (at >= from)
       from = text.startsWith("://", at) ? findInAddress(text, at, found) : findFormat(text, at, found);
   findAnnounced(text, words, found);
-  if (isForeign) findForeign(text, found);
+  if (bits & FOREIGN) findForeign(text, found);
   findShapes(text, runs, found);
   spans.push(...guess(text, runs, blocks));
   return spans;
@@ -100,7 +99,7 @@ function guess(text: string, runs: readonly CharacterRun[], blocks: CharacterRun
 function kindOfToken(text: string, start: number, end: number): string | undefined {
   const inner = decode(text.slice(start, end));
   if (inner === undefined) return kindOfRun(text, { start, end });
-  return findSecrets(inner).length > 0 ? "secret" : undefined;
+  return findSecrets(inner, scan(inner)).length > 0 ? "secret" : undefined;
 }
 
 const BEGIN = /(?<=-----)BEGIN ([A-Za-z0-9 ]{0,60}?)-----|Private-Lines: \d{1,3}\s/y;
