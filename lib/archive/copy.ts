@@ -164,17 +164,14 @@ export function rowCopier(
   return (record: JsonRecord, place: { offset: number; end: number }): JsonRecord => {
     if (REPEATING.has(String(record.type))) return keepPlace(record);
     const entries = readBareEntry(format, record, { ...place, line: 0, nth: 0 }, { head, later });
-    const before: ((text: string) => string)[] = [];
+    let prepare: ((text: string) => string) | undefined;
     let isExcluded = isForgotten(record);
     for (const entry of entries) {
-      before.push(inTurn(entry.text));
+      prepare = inTurn(entry.text) ?? prepare;
       if (shown(wholeEntry(entry)) === undefined) isExcluded = true;
     }
-    const redactText = (text: string) =>
-      memory.clean(
-        before.reduce((each, prepare) => prepare(each), text),
-        { rows: [place.offset] },
-      );
+    const clean = memory.cleaner([place.offset]);
+    const redactText = (text: string) => clean(prepare?.(text) ?? text);
     const copy = isExcluded ? undefined : redactedRow(record, redactText, rules);
     if (copy) return copy;
     onExcluded?.();
@@ -198,19 +195,14 @@ function redactedRow(
   redactText: (text: string) => string,
   { hasPatterns, hasText }: Rules,
 ): JsonRecord | undefined {
-  // Hosts repeat a result's text in the same row.
-  const known = new Map<string, string>();
   let isExcluded = false;
   const text = (value: string, key: string): string => {
     const announced = value.length <= ANNOUNCED_MAX && key !== "" ? `${key}: ` : "";
     const whole = announced + value;
-    let shown = known.get(whole);
-    if (shown === undefined) {
-      shown = redactText(whole);
-      shown = shown.startsWith(announced) ? shown.slice(announced.length) : redactText(value);
-      isExcluded ||= hasPatterns && (hasText(value) || hasText(shown));
-      known.set(whole, shown);
-    }
+    let shown = redactText(whole);
+    if (shown === whole) shown = value;
+    else shown = shown.startsWith(announced) ? shown.slice(announced.length) : redactText(value);
+    isExcluded ||= hasPatterns && (hasText(value) || hasText(shown));
     return shown;
   };
   const walk = (value: unknown, key = ""): unknown => {
@@ -218,11 +210,9 @@ function redactedRow(
     if (Array.isArray(value)) return value.filter((each) => !isThought(each)).map((each) => walk(each));
     if (!isRecord(value)) return value;
     if (isThought(value)) return { type: value.type };
-    return Object.fromEntries(
-      Object.entries(value)
-        .filter(([name]) => !FILES.has(name))
-        .map(([name, each]) => [text(name, ""), walk(each, name)]),
-    );
+    const copy: JsonRecord = Object.create(null); // in which any name is a field's
+    for (const name in value) if (!FILES.has(name)) copy[text(name, "")] = walk(value[name], name);
+    return copy;
   };
   const copy = recordOf(walk(record));
   return isExcluded ? undefined : copy;
@@ -247,7 +237,7 @@ export async function writeOutput(source: string, target: string, options: CopyO
   try {
     const inTurn = textsInTurn();
     for (const part of textParts(descriptor)) {
-      const text = rules.clean(inTurn(part)(part));
+      const text = rules.clean(inTurn(part)?.(part) ?? part);
       if (rules.hasPatterns && (rules.hasText(part) || rules.hasText(text))) excluded++;
       else writer?.write(Buffer.from(text));
       await rest?.();

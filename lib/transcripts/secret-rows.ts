@@ -31,8 +31,8 @@ const UNKEPT = /^(?:code|pin|card|mnemonic|private-key|url-user|cookie|password-
 
 /** The secrets of one transcript. */
 export interface SecretMemory {
-  /** Redacts the texts of the rows that begin at these bytes. */
-  clean<T>(value: T, place: { rows: readonly number[]; taken?: Taken | undefined }): T;
+  /** Returns what redacts the texts of the rows that begin at these bytes. */
+  cleaner(rows: readonly number[], taken?: Taken): <T>(value: T) => T;
   /** Returns what was first met since this was last asked. */
   takeNew(): string[];
   /** Notes the rows that announce secrets, for whoever reads the session next. */
@@ -69,9 +69,12 @@ export function secretMemory(
     known.isUnkept = isAnew && former.length > 0;
   };
   return {
-    clean(value, { rows, taken }) {
-      if (!isLoaded) load();
-      return replaceValues(clean(value, noting(known, rows, taken)), known.kinds);
+    cleaner(rows, taken) {
+      const note = noting(known, rows, taken);
+      return (value) => {
+        if (!isLoaded) load();
+        return replaceValues(clean(value, note), known.kinds);
+      };
     },
     takeNew() {
       const values = known.fresh;
@@ -139,7 +142,7 @@ export function entryTest({ hasEntry }: Rules): (raw: Entry, isForgotten?: boole
 /** Returns what redacts entries in their order, and gives none for one that is forgotten or excluded. */
 export function cleanEntries(
   rules: Rules,
-  memory: Pick<SecretMemory, "clean">,
+  memory: Pick<SecretMemory, "cleaner">,
 ): (raw: Entry, isForgotten?: boolean) => Entry | undefined {
   const isShown = entryTest(rules);
   const inTurn = textsInTurn();
@@ -149,27 +152,23 @@ export function cleanEntries(
     if (!isShown(raw, isForgotten)) return undefined;
     const rows = [raw.offset];
     const redact: Redactor = (value, taken) =>
-      memory.clean(withoutKey === asItIs ? value : mapTexts(value, withoutKey), { rows, taken });
+      memory.cleaner(rows, taken)(withoutKey ? mapTexts(value, withoutKey) : value);
     const output = printed(raw);
-    const judged = output && memory.clean(output.text, output);
+    const judged = output && memory.cleaner(output.rows)(output.text);
     const isSecret = output && judged && lastLine(judged) !== lastLine(output.text);
     return redactEntry(isSecret ? { ...raw, text: lastLine(judged) } : raw, redact);
   };
 }
 
-/** Returns what prepares the texts of each row, asked in their order: soon after a key that was cut, its rest is taken out. */
-export function textsInTurn(): (text: string) => (text: string) => string {
+/** Returns what prepares the texts of each row, if anything, asked in their order: soon after a key that was cut, its rest is taken out. */
+export function textsInTurn(): (text: string) => ((text: string) => string) | undefined {
   let sinceKey = Number.POSITIVE_INFINITY;
   return (text) => {
     const isAfterKey = sinceKey++ < KEY_REACH;
     const isOpen = leavesKeyOpen(text);
     if (isOpen !== undefined) sinceKey = isOpen ? 0 : Number.POSITIVE_INFINITY;
-    return isAfterKey ? replaceKeyLines : asItIs;
+    return isAfterKey ? replaceKeyLines : undefined;
   };
-}
-
-function asItIs(text: string): string {
-  return text;
 }
 
 /** Returns an entry with its texts redacted. Named one by one: what a format adds to a raw entry is not redacted. */

@@ -143,8 +143,7 @@ function entriesAt(file: string, offset: number, head = readHead(file)) {
 
 /** Returns what redacts values about a session: by the rules, and without what its rows announce as secrets. */
 export function sessionCleaner(file: string, rules: Rules): <T>(value: T) => T {
-  const memory = secretsIn(file, { rules });
-  return (value) => memory.clean(value, { rows: [] });
+  return secretsIn(file, { rules }).cleaner([]);
 }
 
 /** Returns an entry's key among all sessions: beside a short id, which hosts give again, its time and text stand. */
