@@ -4,7 +4,6 @@
  */
 
 import { join, sep } from "node:path";
-import { fileURLToPath } from "node:url";
 import { readJson, readText, statPath } from "../base/files.ts";
 import { info } from "../base/findings.ts";
 import {
@@ -113,7 +112,8 @@ function readWorkspaces([described = {}, newest = {}]: readonly JsonRecord[]): M
   const workspaces = new Map<unknown, string>();
   for (const [id, session] of Object.entries(recordOf(described.conversations))) {
     const [uri] = stringsOf(recordOf(recordOf(session).summary).WorkspaceURIs);
-    if (uri?.startsWith("file:///")) workspaces.set(id, fileURLToPath(uri));
+    if (uri?.startsWith("file:///"))
+      workspaces.set(id, process.getBuiltinModule("node:url").fileURLToPath(uri));
   }
   for (const [cwd, id] of Object.entries(newest)) workspaces.set(id, cwd);
   return workspaces;
