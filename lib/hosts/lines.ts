@@ -30,8 +30,7 @@ interface ByteLine {
 
 /** A longer line is not a message, and is skipped without being held in memory. */
 export const LINE_MAX_BYTES = 64 * 1024 * 1024;
-const FORWARD_BLOCK_BYTES = 256 * 1024; // few reads of a large file, little memory for a small one
-const NEAR_BLOCK_BYTES = 64 * 1024; // what is looked for mostly stands in one
+const FORWARD_BLOCK_BYTES = 64 * 1024; // holds what is looked for, mostly; a larger one takes longer to clear than to fill
 export const NEWLINE = 10; // its byte
 /** The start of a record inside a damaged line, by the first key that hosts write. */
 const RECORD_START = /\{"(?:type|parentUuid|timestamp|role|id|uuid|sessionId)":/g;
@@ -303,8 +302,7 @@ const STATES_WITHIN = 16;
 /** Returns a reader of the records of an open file after a byte offset, for what only they say of a row. */
 export function recordsAfter(descriptor: number): (offset: number) => Iterable<JsonRecord> {
   return function* (from) {
-    for (const { bytes } of linesForward(descriptor, { from, block: NEAR_BLOCK_BYTES }))
-      yield* parseLine(bytes).records;
+    for (const { bytes } of linesForward(descriptor, { from })) yield* parseLine(bytes).records;
   };
 }
 
