@@ -64,11 +64,15 @@ export function renderDigest(
     ...moreLine([...groups.slice(groups.length + 1 - count).flat(), ...onlyCounted]),
   ];
   const room = maxChars + 1 - countPoints([HEADER]);
-  const bare = groups.map((group) => groupLine(group, false));
+  // Lines beyond the room are not written: what they would say is only counted.
+  const bare: string[] = [];
+  for (const group of groups) if (countPoints(bare) <= room) bare.push(groupLine(group, false));
   const isWhole = countPoints([...bare, ...gap(1)]) <= room;
   const blocks = groups.map((group, rank) => ({
     rank,
-    forms: [...(isWhole ? [true] : []), false].map((withText) => [groupLine(group, withText)]),
+    forms: bare
+      .slice(rank, rank + 1)
+      .flatMap((line) => (isWhole ? [[groupLine(group, true)], [line]] : [[line]])),
   }));
   const told = fit([...blocks, { rank: -1, forms: [] }], { maxChars: room, gap });
   const shown = [told, moreLine(activities)].find((each) => countPoints(each) <= room);
