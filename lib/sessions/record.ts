@@ -99,11 +99,18 @@ export function sessionKey({ agent, id }: PartlyKnown<keyof SessionKey>): string
 export function withNames(sessions: readonly Session[], paths: PathsWithRules): Session[] {
   if (sessions.length === 0) return [];
   const reader = startReading(paths);
-  const known = storedRecords(paths, sessions);
-  return sessions.map((session, i) => {
-    const { meta, title } = refreshed(session, known[i], reader);
-    return { ...session, name: shownText(session.name, reader.rules) ?? meta?.name ?? title };
+  const named = sessions.map((session) => {
+    const name = shownText(session.name, reader.rules) ?? nameInMeta(session, reader);
+    return { ...session, name };
   });
+  // Where a meta file does not say it, the transcript does, from both of its ends.
+  const unnamed = named.filter(({ name }) => name === undefined);
+  const known = unnamed.length > 0 ? storedRecords(paths, unnamed) : [];
+  for (const [i, session] of unnamed.entries()) {
+    const { meta, title } = refreshed(session, known[i], reader);
+    session.name = meta?.name ?? title;
+  }
+  return named;
 }
 
 /** Returns what one session is called. */
@@ -266,6 +273,13 @@ function withGiven(stored: SessionRecord, meta: SessionMeta | undefined): Progre
   if (!meta || meta.lastIndexedLeafId !== before?.lastIndexedLeafId) return undefined;
   const isEdited = meta.name !== before.name && meta.updatedAt === before.updatedAt;
   return isEdited ? { ...indexedTo, note: { ...indexedTo.note, given: meta.name } } : indexedTo;
+}
+
+/** Returns the name in a session's meta file, whose other texts need no redaction then; undefined where it says none to show. */
+function nameInMeta({ agent, id, file }: SessionIdentity, { paths, rules }: Reader): string | undefined {
+  const { meta } = readMeta(metaFile(paths, { agent, id }));
+  if (!meta || !rules.admits({ agent, id, file, name: meta.name, cwd: meta.cwd })) return undefined;
+  return scrub(meta, rules.hasText).removed > 0 ? undefined : (cleanName(rules.clean(meta.name)) ?? "");
 }
 
 /** Redacts what is stored, and leaves out what is excluded by itself or with its session. */
