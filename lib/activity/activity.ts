@@ -86,7 +86,7 @@ export function readActivities(
   const readings: PendingRead[] = [];
   for (const session of sessions) {
     if (readings.length > 0 && Date.now() > half) break;
-    readings.push(...attempt(session, () => prepare(session, reading, isOver)));
+    readings.push(...attempt(session, () => prepare(session, reading)));
   }
   const turns = inTurns(readings);
   const later = new Set(readings.filter(({ mark }) => !mark).map(({ session }) => session.file));
@@ -127,7 +127,7 @@ export function readOwnEdits({ look: { viewer, marks, now }, since, rules }: Rea
   const mark = since ? undefined : marks?.get(viewer.id);
   const isSeen = mark !== undefined && isMarkValid(file, mark);
   const after = (since ?? new Date(now - FIRST_LOOK_MS)).toISOString();
-  const offset = isSeen ? mark.offset : offsetSince(file, after);
+  const offset = isSeen ? mark.offset : offsetSince(file, after, rules);
   const entries = readEntries(file, { rules, head, from: { offset, line: 0 }, results: OUTCOMES });
   const isNew = ({ at }: Entry) => isSeen || at === undefined || at >= after;
   return tally(rowsWhenKnown(entries.filter(isNew)).map(({ row }) => row)).edited;
@@ -135,8 +135,7 @@ export function readOwnEdits({ look: { viewer, marks, now }, since, rules }: Rea
 
 function prepare(
   session: Session,
-  { look: { viewer, marks, now }, since }: Reading,
-  isOver: () => boolean,
+  { look: { viewer, marks, now }, since, rules }: Reading,
 ): PendingRead | undefined {
   const head = readHead(session.file);
   if (!head) return undefined;
@@ -154,7 +153,7 @@ function prepare(
   const wasThere = (head.startedAt ?? "") < looked && looked < firstLook;
   const after = since?.toISOString() ?? (wasThere ? looked : firstLook);
   const isOld = session.updatedAt < after;
-  const offset = isOld ? markAtEnd(session.file).offset : offsetSince(session.file, after, isOver);
+  const offset = isOld ? markAtEnd(session.file).offset : offsetSince(session.file, after, rules);
   return { ...common, offset, after, isOld };
 }
 
@@ -236,7 +235,7 @@ function sourceReader(files: readonly string[], isOver: () => boolean): Original
 function readPart(file: string, after: string | undefined, isOver: () => boolean): SourcePart | undefined {
   const head = tryHead(file); // hosts name a file before they create it, and delete old ones
   if (!head) return undefined;
-  const from = { offset: offsetSince(file, after, isOver), line: 0 };
+  const from = { offset: offsetSince(file, after), line: 0 };
   const ids = new Set<string | undefined>();
   withFile(file, (descriptor) => {
     for (const { bytes } of linesForward(descriptor, { from: from.offset })) {

@@ -89,7 +89,7 @@ function newsOf(
   { rules, since }: { rules: Rules; since: string },
 ): NewsOf | undefined {
   const head = readHead(file);
-  const offset = offsetSince(file, since);
+  const offset = offsetSince(file, since, rules);
   const entries = readEntries(file, { rules, head, from: { offset, line: 0 }, results: "ends" });
   const isNew = ({ at }: Entry) => at === undefined || at >= since;
   const rows = Array.from(rowsWhenKnown(entries.filter(isNew)), (each) => ({ ...each, row: slim(each.row) }));

@@ -66,7 +66,7 @@ export function entriesBefore(
 const REACH_BYTES = 16 * 1024;
 
 /** Yields places at which lines begin, ever further back from a byte offset, at last the file's start. */
-export function* placesBack(file: string, before: number): Generator<number> {
+function* placesBack(file: string, before: number): Generator<number> {
   for (let reach = REACH_BYTES; reach < before; reach *= 2) yield lineAfter(file, before - reach);
   yield 0;
 }

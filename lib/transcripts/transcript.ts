@@ -7,9 +7,9 @@
 
 import type { JsonRecord } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
-import { type Head, type RawEntry, type Results, wholeEntry } from "../hosts/format.ts";
+import { type Head, type RawEntry, type Results, rowTime, wholeEntry } from "../hosts/format.ts";
 import { formatOf } from "../hosts/hosts.ts";
-import { closeTranscript, openTranscript, withFile } from "../hosts/lines.ts";
+import { closeTranscript, linesForward, openTranscript, parseLine, withFile } from "../hosts/lines.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import type { Cursor, Entry, Row } from "../hosts/session.ts";
 import { isChange } from "../hosts/tool-call.ts";
@@ -21,7 +21,6 @@ import {
   lineAfter,
   linesWithEntries,
   offsetOfLine,
-  placesBack,
 } from "./cursor.ts";
 import { forgottenRows, rowKey } from "./forgotten.ts";
 import { headIn, readHead } from "./head.ts";
@@ -189,7 +188,7 @@ function* startsOf(file: string, wanted: Wanted): Generator<number> {
     });
     // An answer is kept out by its prompt, which comes before it.
     const prompts = entries.filter(({ kind }) => kind === "user");
-    const isCut = offset > 0 && (rules.hasPatterns || rules.isForgotten !== undefined);
+    const isCut = offset > 0 && keepsAnswersOut(rules);
     if (isCut) entries = prompts[0] ? entries.slice(entries.indexOf(prompts[0])) : [];
     const rows = toRows(entries);
     const first = rows.filter(isWanted).at(-count);
@@ -200,6 +199,11 @@ function* startsOf(file: string, wanted: Wanted): Generator<number> {
     if (first || isLast || offset === 0) yield offset;
     if (isLast) return;
   }
+}
+
+/** Returns whether a prompt may be kept out, and with it the answer that follows. */
+function keepsAnswersOut({ hasPatterns, isForgotten }: Rules): boolean {
+  return hasPatterns || isForgotten !== undefined;
 }
 
 function bareEntries(rules: Rules): (raw: Entry, isForgotten: boolean) => Entry | undefined {
@@ -332,28 +336,42 @@ function* upTo(
   }
 }
 
-/** Returns whether a session began after an ISO time; a fork's own time may be later than that of the rows copied into it. */
-function isBegunSince(file: string, since: string): boolean {
-  const { startedAt = "", forkedFrom } = readHead(file) ?? {};
-  return startedAt >= since && forkedFrom === undefined;
-}
-
-/** From this reach on, a place may lie amid an answer: the prompt of a long one lies too far away. */
+/** A place is looked for until no more than this is to be read: it holds most rows. */
+const NEAR_BYTES = 16 * 1024;
+/** A prompt that keeps its answer out is looked for this far before it: that of a long one lies too far away. */
 const PROMPT_BYTES = 256 * 1024;
 
-/** Returns the start of a line that precedes every row newer than an ISO time, assuming that rows are in order of time. */
-export function offsetSince(file: string, since: string | undefined, isOver?: () => boolean): number {
-  if (since === undefined) return 0;
-  const size = statUnpacked(file)?.size ?? 0;
-  for (const offset of placesBack(file, size)) {
-    if (offset === 0 || isBegunSince(file, since)) break;
-    let isPrompted = size - offset >= PROMPT_BYTES;
-    const from = { offset, line: 0 };
-    for (const { at, kind } of readEntries(file, { rules: ownRules(), isBare: true, from, isOver })) {
-      isPrompted ||= kind === "user";
-      if (at !== undefined && at >= since) break;
-      if (at !== undefined && isPrompted) return offset;
+/**
+ * Returns the start of the first row that is not older than an ISO time, or of a prompt before it where rules may keep that out
+ * with its answer. Rows are taken to be in order of time.
+ */
+export function offsetSince(file: string, since: string | undefined, rules = ownRules()): number {
+  const head = since === undefined ? undefined : readHead(file);
+  if (since === undefined || !head) return 0;
+  const first = withFile(file, (descriptor, size) => {
+    const rowFrom = (from: number, oldest = "") => {
+      // What ends with the byte before it is the rest of a line, or empty.
+      const lines = linesForward(descriptor, { from: Math.max(0, from - 1), block: NEAR_BYTES });
+      for (const { bytes, offset } of lines.drop(from > 0 ? 1 : 0))
+        for (const record of parseLine(bytes).records) {
+          const at = rowTime(record, formatOf(head));
+          if (at !== undefined && at >= oldest) return { offset, at };
+        }
+      return undefined;
+    };
+    let [older, newer] = [0, size];
+    while (newer - older > NEAR_BYTES) {
+      const middle = Math.floor((older + newer) / 2);
+      const row = rowFrom(middle);
+      if (row && row.at < since) older = row.offset;
+      else newer = middle;
     }
+    return rowFrom(older, since)?.offset ?? older;
+  });
+  if (!keepsAnswersOut(rules)) return first;
+  for (const { offset, entries } of entriesBack(file, { head, results: false, before: first })) {
+    const prompt = entries.findLast(({ kind }) => kind === "user");
+    if (prompt || first - offset >= PROMPT_BYTES) return prompt?.offset ?? offset;
   }
-  return 0;
+  return first;
 }
