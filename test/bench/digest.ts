@@ -4,6 +4,7 @@
  */
 
 import { appendFileSync, rmSync, utimesSync } from "node:fs";
+import { dirname } from "node:path";
 import { claudeAssistant, claudeUser } from "../support/claude.ts";
 import { codexAnswer, codexMeta, codexPrompt } from "../support/codex.ts";
 import { type TemporaryHome, temporaryHome, writeClaude, writeCodex, writePi } from "../support/home.ts";
@@ -11,7 +12,7 @@ import { piAssistant, piHeader, piLinked, piUser } from "../support/pi.ts";
 import { type Random, seeded } from "../support/random.ts";
 import { jsonl, secondsAgo, uuidFrom } from "../support/rows.ts";
 import { scriptPath, starting } from "../support/run.ts";
-import { sentence } from "./corpus.ts";
+import { sentence, sessionText } from "./corpus.ts";
 import {
   atLeast,
   atMost,
@@ -42,19 +43,30 @@ export async function rows(): Promise<BenchRow[]> {
   };
   const options = { env: home.env, cwd: home.project, stdin: JSON.stringify(input) };
   const command = starting(HOOK);
-  const hook = async (isNews: boolean) => {
-    const { ms, stdout } = await timeProcess(command, options);
+  let number = 0;
+  /** Submits a prompt in the current session, or in another one that has no transcript yet. */
+  const hook = async (isNews: boolean, session?: string) => {
+    const other = session && {
+      session_id: session,
+      transcript_path: `${dirname(currentFile)}/${session}.jsonl`,
+    };
+    const stdin = JSON.stringify({ ...input, ...other });
+    const { ms, stdout } = await timeProcess(command, { ...options, stdin });
     const told = stdout.includes("[Session Activity]");
     if (told !== isNews) throw new Error(`Expected ${isNews ? "news" : "silence"} but found "${stdout}"`);
     return ms;
   };
   /** Against an empty start, after these files have gone on. */
-  const measured = (isNews: boolean, grown: readonly string[]) =>
+  const measured = (
+    isNews: boolean,
+    grown: readonly string[],
+    session = (): string | undefined => undefined,
+  ) =>
     interleaved(
       {
         hook: () => {
           for (const file of grown) appendNews(file, home.project);
-          return hook(isNews);
+          return hook(isNews, session());
         },
         empty: async () => (await timeProcess(bun(empty), options)).ms,
       },
@@ -72,6 +84,11 @@ export async function rows(): Promise<BenchRow[]> {
   const silent = await measured(false, []);
   const own = await measured(false, [currentFile]); // as between any two prompts of a real session
   const news = await measured(true, inProject.filter((_, index) => index % 50 === 4).slice(0, 5));
+  const busy = writeBusySessions(home);
+  await timeProcess(bun(scriptPath("index-meta"), "--all", "--quiet"), options); // as turns leave them
+  const first = await measured(true, [], () => uuidFrom(`first ${number++}`));
+  await hook(true); // it has not seen the busy ones
+  const fresh = await measured(true, busy);
   return [
     atMost("prompt hook through the starter / on Bun directly", starter / direct, 1.3, {
       detail: times(starter, direct),
@@ -80,6 +97,12 @@ export async function rows(): Promise<BenchRow[]> {
     ...silentRows("  the same, its own session has gone on", own),
     atMost("prompt hook, news in 5 sessions / empty Bun", news.hook / news.empty, 5, {
       detail: times(news.hook, news.empty),
+    }),
+    atMost("  22 fresh sessions of the project", fresh.hook / fresh.empty, 2, {
+      detail: times(fresh.hook, fresh.empty),
+    }),
+    atMost("  first prompt of a session beside them", first.hook / first.empty, 4, {
+      detail: times(first.hook, first.empty),
     }),
     ...(await rebuildRows(home, { currentFile, hook: () => hook(false) })),
   ];
@@ -169,6 +192,27 @@ function writeSessions(home: TemporaryHome, from = 0, to = SESSIONS): string[] {
     return file;
   });
   return files.slice(0, IN_PROJECT);
+}
+
+const BUSY = 22;
+
+/** Writes sessions of 200 KB to 2 MB that have gone on in the project for eight hours, up to a few minutes ago; returns their files. */
+function writeBusySessions(home: TemporaryHome): string[] {
+  const random = seeded(22);
+  return Array.from({ length: BUSY }, (_, i) => {
+    const id = uuidFrom(`busy ${i}`);
+    const bytes = 200_000 + Math.round((1_800_000 * i) / (BUSY - 1));
+    const lines = sessionText(random, { number: SESSIONS + i, rows: bytes / 2000, bytes })
+      .trim()
+      .split("\n");
+    const rows = lines.map((line, at) => ({
+      ...JSON.parse(line),
+      sessionId: id,
+      cwd: home.project,
+      timestamp: secondsAgo(60 * (1 + i / 4) + ((lines.length - 1 - at) * 8 * 3600) / lines.length),
+    }));
+    return writeClaude(home, { id, rows });
+  });
 }
 
 function writeSession(
