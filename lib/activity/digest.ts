@@ -68,11 +68,10 @@ export function renderDigest(
   const bare: string[] = [];
   for (const group of groups) if (countPoints(bare) <= room) bare.push(groupLine(group, false));
   const isWhole = countPoints([...bare, ...gap(1)]) <= room;
+  const withTexts = isWhole ? [true, false] : [false];
   const blocks = groups.map((group, rank) => ({
     rank,
-    forms: bare
-      .slice(rank, rank + 1)
-      .flatMap((line) => (isWhole ? [[groupLine(group, true)], [line]] : [[line]])),
+    forms: (rank < bare.length ? withTexts : []).map((withText) => [groupLine(group, withText)]),
   }));
   const told = fit([...blocks, { rank: -1, forms: [] }], { maxChars: room, gap });
   const shown = [told, moreLine(activities)].find((each) => countPoints(each) <= room);
