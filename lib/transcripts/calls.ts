@@ -49,13 +49,13 @@ const COMMAND_READ_MAX = 4000;
 
 /**
  * Makes a check for raw entries, given in file order. It returns the entry that counts, with the texts that are wanted of it,
- * and undefined for our own commands and what they print. A result without its call asks once for the calls shortly before the
- * first entry.
+ * and undefined for our own commands and what they print. A result without its call asks for the calls shortly before the
+ * first entry, each part of them once.
  */
 export function callCheck(
   head: Head,
   results: Results,
-  callsBefore: () => Iterable<RawEntry> = () => [],
+  callsBefore: () => Iterable<RawEntry[]> = () => [],
 ): (raw: RawEntry) => Entry | undefined {
   const calls = heldCalls(head, results, callsBefore);
   return (raw) => {
@@ -71,7 +71,7 @@ export function callCheck(
 }
 
 /** Holds the last calls until their results come. */
-function heldCalls({ cwd = "/" }: Head, results: Results, callsBefore: () => Iterable<RawEntry>) {
+function heldCalls({ cwd = "/" }: Head, results: Results, callsBefore: () => Iterable<RawEntry[]>) {
   const calls = new Map<string, HeldCall>();
   const take = ({ callId, line, workdir = cwd }: RawEntry, tool: RawCall): HeldCall => {
     const { name, kind, target, paths } = tool;
@@ -81,11 +81,13 @@ function heldCalls({ cwd = "/" }: Head, results: Results, callsBefore: () => Ite
     if (calls.size > CALLS_HELD) calls.delete(calls.keys().next().value ?? "");
     return call;
   };
-  let before = callsBefore;
+  let before: Iterator<RawEntry[]> | undefined;
   const find = (callId: string) => {
-    if (!calls.has(callId)) {
-      for (const raw of before()) if (raw.tool && !calls.has(raw.callId ?? "")) take(raw, raw.tool);
-      before = () => [];
+    while (!calls.has(callId)) {
+      before ??= callsBefore()[Symbol.iterator]();
+      const { value, done } = before.next();
+      if (done) break;
+      for (const raw of value) if (raw.tool && !calls.has(raw.callId ?? "")) take(raw, raw.tool);
     }
     return calls.get(callId);
   };

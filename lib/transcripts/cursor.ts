@@ -47,21 +47,6 @@ export function* linesWithEntries(
   }
 }
 
-/** The distance at which a row's call, or an earlier state of its message, is looked for. */
-const BEFORE_BYTES = 512 * 1024;
-
-/** Returns the entries shortly before a byte offset; their lines are not counted. */
-export function entriesBefore(
-  file: string,
-  descriptor: number,
-  { head, before }: { head: Head; before: number },
-): RawEntry[] {
-  const from = { offset: Math.max(0, before - BEFORE_BYTES), line: 0 };
-  const lines = linesWithEntries(file, descriptor, { head, results: false, from, before });
-  // the first line is cut, unless it is the file's
-  return [...lines.drop(from.offset > 0 ? 1 : 0).flatMap(({ entries }) => entries)];
-}
-
 /** A place nearer to the end is tried first; each further one reaches back twice as far. */
 const REACH_BYTES = 16 * 1024;
 
@@ -71,24 +56,44 @@ function* placesBack(file: string, before: number): Generator<number> {
   yield 0;
 }
 
-/**
- * Yields ever more of the entries before a byte offset, with the place where they begin; each line is read once. Lines are
- * numbered in order, but not from 1.
- */
+/** A part of a transcript that was read on the way back from a byte offset. */
+interface PartBack {
+  /** The place where it begins. */
+  offset: number;
+  part: RawEntry[];
+  /** All entries from there to the byte offset. */
+  entries: RawEntry[];
+}
+
+/** Yields ever more of the entries before a byte offset, each line read once. Lines are numbered in order, but not from 1. */
 export function* entriesBack(
   file: string,
   { head, results, before }: Pick<LineOptions, "head" | "results"> & { before: number },
-): Generator<{ offset: number; entries: RawEntry[] }> {
-  let [end, known]: [number, RawEntry[]] = [before, []];
+): Generator<PartBack> {
+  let [end, entries]: [number, RawEntry[]] = [before, []];
   for (const offset of placesBack(file, before)) {
     const from = { offset, line: offset };
-    const entries = withFile(file, (descriptor) => {
+    const part = withFile(file, (descriptor) => {
       const lines = linesWithEntries(file, descriptor, { head, results, from, before: end });
       return [...lines.filter(isWhole).flatMap((line) => line.entries)];
     });
-    known = [...entries, ...known];
+    entries = [...part, ...entries];
     end = offset;
-    yield { offset, entries: known };
+    yield { offset, part, entries };
+  }
+}
+
+/** The distance at which a row's call, or an earlier state of its message, is looked for. */
+const BEFORE_BYTES = 512 * 1024;
+
+/** Yields the entries shortly before a byte offset, part after part on the way back. */
+export function* partsBefore(
+  file: string,
+  { head, before }: { head: Head; before: number },
+): Generator<RawEntry[]> {
+  for (const { offset, part } of entriesBack(file, { head, results: false, before })) {
+    yield part;
+    if (before - offset >= BEFORE_BYTES) return;
   }
 }
 

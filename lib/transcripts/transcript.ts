@@ -14,14 +14,7 @@ import { statUnpacked } from "../hosts/packed.ts";
 import type { Cursor, Entry, Row } from "../hosts/session.ts";
 import { isChange } from "../hosts/tool-call.ts";
 import { CALL_LINES_MAX, callCheck, toRows } from "./calls.ts";
-import {
-  countLines,
-  entriesBack,
-  entriesBefore,
-  lineAfter,
-  linesWithEntries,
-  offsetOfLine,
-} from "./cursor.ts";
+import { countLines, entriesBack, lineAfter, linesWithEntries, offsetOfLine, partsBefore } from "./cursor.ts";
 import { forgottenRows, rowKey } from "./forgotten.ts";
 import { headIn, readHead } from "./head.ts";
 import { isWantedKind, isWanted as isWantedRow, type RowFilter } from "./log.ts";
@@ -70,7 +63,7 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
     const head = options.head ?? headIn(file, descriptor);
     if (!head) return;
     const { offset } = progress;
-    const before = () => (offset > 0 ? entriesBefore(file, descriptor, { head, before: offset }) : []);
+    const before = () => partsBefore(file, { head, before: offset });
     const take = taking(file, { ...options, head, before });
     const lines = linesWithEntries(file, descriptor, { head, results: results !== false, from: progress });
     for (const { entries, records, damaged, terminated, count, end } of lines) {
@@ -93,14 +86,14 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
 
 interface Taking extends ReadOptions {
   head: Head;
-  /** Reads the entries before the first one. */
-  before: () => RawEntry[];
+  /** Reads the entries before the first one, the last ones first. */
+  before: () => Iterable<RawEntry[]>;
 }
 
 /** Returns what takes raw entries in file order, and gives each as it may be seen, or none. */
 function taking(file: string, { rules, results = false, memory, isBare, onForgotten, head, before }: Taking) {
   const hasStates = formatOf(head).messageOf !== undefined;
-  const known = hasStates ? new Set(before().map(stateKey)) : undefined;
+  const known = hasStates ? new Set([...before()].flat().map(stateKey)) : undefined;
   const isForgotten = forgottenRows(head.agent, rules);
   const checked = callCheck(head, results, before);
   const shown = isBare ? bareEntries(rules) : cleanEntries(rules, memory ?? secretsIn(file, { rules, head }));
