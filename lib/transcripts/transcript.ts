@@ -342,9 +342,10 @@ export function offsetSince(file: string, since: string | undefined, rules = own
   const head = since === undefined ? undefined : readHead(file);
   if (since === undefined || !head) return 0;
   const first = withFile(file, (descriptor, size) => {
+    let [older, newer, begin]: [number, number, number | undefined] = [0, size, undefined];
     const rowFrom = (from: number, oldest = "") => {
       // What ends with the byte before it is the rest of a line, or empty.
-      const lines = linesForward(descriptor, { from: Math.max(0, from - 1), block: NEAR_BYTES });
+      const lines = linesForward(descriptor, { from: Math.max(0, from - 1), to: newer, block: NEAR_BYTES });
       for (const { bytes, offset } of lines.drop(from > 0 ? 1 : 0))
         for (const record of parseLine(bytes).records) {
           const at = rowTime(record, formatOf(head));
@@ -352,14 +353,13 @@ export function offsetSince(file: string, since: string | undefined, rules = own
         }
       return undefined;
     };
-    let [older, newer] = [0, size];
     while (newer - older > NEAR_BYTES) {
       const middle = Math.floor((older + newer) / 2);
       const row = rowFrom(middle);
       if (row && row.at < since) older = row.offset;
-      else newer = middle;
+      else [newer, begin] = [middle, row?.offset ?? begin];
     }
-    return rowFrom(older, since)?.offset ?? older;
+    return rowFrom(older, since)?.offset ?? begin ?? older;
   });
   if (!keepsAnswersOut(rules)) return first;
   for (const { offset, entries } of entriesBack(file, { head, results: false, before: first })) {
