@@ -1,7 +1,8 @@
-import { expect, spyOn, test } from "bun:test";
-import { appendFileSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
+import { describe, expect, spyOn, test } from "bun:test";
+import { appendFileSync, mkdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { defaultSettings } from "../lib/config/config.ts";
+import { reads } from "../lib/hosts/lines.ts";
 import { getSessionUpdates, readUpdates, type UpdateOptions } from "../scripts/activity-summary.ts";
 import { claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
 import { homePerTest, type TemporaryHome, write, writeClaude } from "./support/home.ts";
@@ -141,4 +142,33 @@ test("readUpdates() has read the newest of many sessions whenever time runs out,
       clock.mockRestore();
     }
   }
+});
+
+describe("the first look at a session that began before the hour", () => {
+  /** What was said in two hours, with outputs of 100 KB between one row and the next. */
+  function talk(last: Row[]): Row[] {
+    const before = [9000, 8000, 7000, 5000].flatMap((ago) => [
+      ...turn(home, ago),
+      claudeState("mode", { note: "z".repeat(100_000) }),
+    ]);
+    return [...before, ...last];
+  }
+
+  test("tells no answer of the hour to a prompt of before that is excluded", () => {
+    const cwd = home.project;
+    const asked = claudeUser({ text: "where is the walrus?", at: secondsAgo(3700), cwd });
+    const answer = claudeAssistant({ text: "On the floe.", at: secondsAgo(300), cwd });
+    writeClaude(home, { id: OTHER, rows: talk([asked, ...answer]) });
+    const exclude = { ...home.paths.rules.exclude, patterns: ["walrus"] };
+    const paths = { ...home.paths, rules: { ...home.paths.rules, exclude } };
+    expect(look(home, { paths }).text).toBeNull();
+    expect(look(home).text).toBe(lines(`- ${NAME} (5m ago, 1 message) -> "On the floe."`));
+  });
+
+  test("reads little beyond the hour", () => {
+    const file = writeClaude(home, { id: OTHER, rows: talk(turn(home, 180)) });
+    const before = reads.bytes;
+    expect(look(home).text).toBe(lines(`- ${NAME} (3m ago, 2 messages): ${TURN}`));
+    expect(reads.bytes - before).toBeLessThan(statSync(file).size);
+  });
 });
