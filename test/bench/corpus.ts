@@ -3,7 +3,7 @@
  * calls and their results, in words that follow Zipf's law as real ones do.
  */
 
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Random, seeded } from "../support/random.ts";
 
@@ -18,16 +18,22 @@ const WORDS = readFileSync(join(import.meta.dir, "words.txt"), "utf8")
   .split(/\s+/);
 const TOOLS = ["Bash", "Read", "Edit", "Grep", "Write"];
 const ENDINGS = ["ts", "py", "go", "rs", "md", "sql", "json"];
-const FIRST_DAY = Date.UTC(2025, 8, 1);
+const FIRST_DAY = Date.UTC(2023, 8, 1);
+const HOUR_MS = 3_600_000;
 
-/** Writes the corpus as Claude Code keeps its projects: `<folder>/projects/<project>/<id>.jsonl`. */
-export function writeCorpus(folder: string): string[] {
+/** Writes the corpus as Claude Code keeps its projects: `<folder>/projects/<project>/<id>.jsonl`, a session an hour. */
+export function writeCorpus(
+  folder: string,
+  { sessions = SESSIONS, rows = MESSAGES / SESSIONS, bytes = SESSION_BYTES } = {},
+): string[] {
   const random = seeded(1);
-  return Array.from({ length: SESSIONS }, (_, number) => {
+  return Array.from({ length: sessions }, (_, number) => {
     const project = join(folder, "projects", `-home-dev-project-${number % 12}`);
     mkdirSync(project, { recursive: true });
     const file = join(project, `${sessionId(number)}.jsonl`);
-    writeFileSync(file, sessionText(random, { number, rows: MESSAGES / SESSIONS, bytes: SESSION_BYTES }));
+    writeFileSync(file, sessionText(random, { number, rows, bytes }));
+    const changed = (FIRST_DAY + (number + 1) * HOUR_MS) / 1000;
+    utimesSync(file, changed, changed);
     return file;
   });
 }
@@ -46,7 +52,7 @@ export function sessionText(
   { number, rows, bytes }: { number: number; rows: number; bytes: number },
 ): string {
   const id = sessionId(number);
-  let time = FIRST_DAY + number * 3_600_000;
+  let time = FIRST_DAY + number * HOUR_MS;
   let parent: string | null = null;
   const lines: string[] = [];
   let callId: string | undefined;

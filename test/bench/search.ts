@@ -1,43 +1,19 @@
-/** How well and how fast past conversation is found. */
+/** How well past conversation is found. */
 
 import { join } from "node:path";
-import { resolvePaths } from "../../lib/config/config.ts";
-import { indexSessions } from "../../lib/index/indexing.ts";
 import { retrieve } from "../../lib/search/retrieval.ts";
 import { listSessionFiles } from "../../lib/sessions/listing.ts";
-import { listSessions, sessionAt } from "../../lib/sessions/sessions.ts";
+import { sessionAt } from "../../lib/sessions/sessions.ts";
 import { openStore } from "../../lib/store/store.ts";
-import { settingsWith } from "../support/index.ts";
-import { scriptPath } from "../support/run.ts";
-import { writeCorpus } from "./corpus.ts";
-import {
-  atLeast,
-  atMost,
-  type BenchRow,
-  bun,
-  emptyScript,
-  figure,
-  inTemporaryFolder,
-  interleaved,
-  timeProcess,
-  times,
-} from "./measure.ts";
+import { atLeast, atMost, type BenchRow, figure, inTemporaryFolder } from "./measure.ts";
 import { baselineOver } from "./search/baseline.ts";
 import { areaUnderCurve, evaluate, share } from "./search/evaluate.ts";
 import { hasLocomo, indexLocomo, pairOf, scoreLocomo } from "./search/locomo.ts";
 
 const NOW = new Date("2026-11-20T12:00:00Z");
-const RUNS = 15;
-const QUESTION = "why does the worker queue time out";
-const PHRASINGS = [
-  QUESTION,
-  "worker timeout retry",
-  "queue handler latency regression",
-  "stuck consumer thread deadlock",
-];
 
 export async function rows(): Promise<BenchRow[]> {
-  return [...(await realQuestions()), ...(await locomo()), ...(await inTemporaryFolder(shellSpeed))];
+  return [...(await realQuestions()), ...(await locomo())];
 }
 
 /** Questions on real sessions: `bun test/bench/search/evaluate.ts` says more, and which are missed. */
@@ -110,41 +86,6 @@ async function locomo(): Promise<BenchRow[]> {
       atLeast("  more than by bm25 over single turns", meanReciprocal - plainly.meanReciprocal, 0),
     ];
   });
-}
-
-/** `search` as an agent calls it, on 3,000 sessions. */
-async function shellSpeed(folder: string): Promise<BenchRow[]> {
-  const claude = join(folder, "claude");
-  writeCorpus(claude);
-  const env = { HOME: folder, CLAUDE_CONFIG_DIR: claude, PATH: process.env.PATH };
-  const paths = resolvePaths(env);
-  const store = openStore(paths.database);
-  await indexSessions({
-    store,
-    paths,
-    sessions: listSessions(paths, { subagents: true }),
-    settings: settingsWith(),
-  });
-  store.close();
-  const run = async (command: string[]) => (await timeProcess(command, { env, cwd: folder })).ms;
-  const medians = await interleaved(
-    {
-      empty: () => run(bun(emptyScript(folder))),
-      one: () => run(bun(scriptPath("search"), "--quiet", QUESTION)),
-      four: () => run(bun(scriptPath("search"), "--quiet", ...PHRASINGS)),
-    },
-    RUNS,
-  );
-  const against = (ms: number) => ({ detail: times(ms, medians.empty) });
-  return [
-    atMost(
-      "search from the shell, 48 MB / empty start",
-      medians.one / medians.empty,
-      10,
-      against(medians.one),
-    ),
-    atMost("  four phrasings", medians.four / medians.empty, 18, against(medians.four)),
-  ];
 }
 
 function skipped(why: string): BenchRow[] {
