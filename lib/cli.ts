@@ -5,6 +5,7 @@ import { asCalled, commandLine, parseStrictly, usageError } from "./base/command
 import { describeError, findRefusal, SessionMemoryError } from "./base/errors.ts";
 import { isDirectory, statPath, whyUnwritable } from "./base/files.ts";
 import { isTerminal, type Line, type Progress, plainText, writeFully } from "./base/output.ts";
+import { startQuickly } from "./base/runtime.ts";
 import { nearestTo, truncate, unbroken } from "./base/text.ts";
 import {
   type Config,
@@ -155,6 +156,7 @@ async function readConfig(
  * Never calls `process.exit`: output still on its way to a pipe would be cut at 64 KiB.
  */
 export async function runMain(usage: string, main: (args: string[]) => void | Promise<void>): Promise<void> {
+  startQuickly();
   const args = commandLine();
   const flags = args.slice(0, args.includes("--") ? args.indexOf("--") : undefined);
   if (flags.includes("--help") || flags.includes("-h")) {
