@@ -26,11 +26,11 @@ import { statStored } from "../hosts/names.ts";
 import { ownFolder } from "../hosts/outputs.ts";
 import type { Session } from "../hosts/session.ts";
 import { type Copy, keepCopyList, listCopies, ownCopies } from "../sessions/copy-list.ts";
-import { currentExclusion } from "../sessions/gate.ts";
+import { currentExclusion, type Exclusion } from "../sessions/gate.ts";
 import { archivePlace, hostedTranscripts, newsFile } from "../sessions/places.ts";
 import { besideCopy, idsOf, pulledSessions } from "../sessions/pulled.ts";
 import { sessionKey } from "../sessions/record.ts";
-import { identifySession, isStillVisible, listSessions, visibleAmong } from "../sessions/sessions.ts";
+import { identifySession, isVisible, listSessions, visibleAmong } from "../sessions/sessions.ts";
 import { type ForgetIn, type Forgetting, type Found, isForgotten } from "../store/state.ts";
 import { isPlainName, type Rules, readRules, rulesVersion } from "../transcripts/rules.ts";
 import { copiesLock } from "./copies.ts";
@@ -179,12 +179,20 @@ function shownNote({ place, ...note }: JsonRecord, { clean, hasText, hasPatterns
 /** Makes the copies that are due, those first whose transcripts go first, as far as there is room; returns these. */
 async function copyIdle(copies: readonly Copy[], options: ArchiveOptions): Promise<string[]> {
   const written: string[] = [];
-  for (const { session, file } of findDue(copies, options)) {
+  const due = findDue(copies, options);
+  let rules = rulesNow(options.paths);
+  for (const { session, file } of due) {
     if (options.isOver?.()) break;
-    await copySession(session, file, options);
+    rules = await copySession(session, file, { ...options, rules });
     written.push(file);
   }
   return written;
+}
+
+/** Returns the rules of this moment, with their version. */
+function rulesNow(paths: PathsWithRules): Exclusion & { version: string } {
+  const rules = currentExclusion(paths);
+  return { ...rules, version: rulesVersion(rules.paths) };
 }
 
 /** Returns the idle sessions whose copies are missing or old, and have room; a copy that is due and has no room goes. */
@@ -247,25 +255,30 @@ function isCopied(session: Session, copy: Copy | undefined, version: string): bo
   );
 }
 
-/** Copies a session by the rules of this moment; a session forgotten meanwhile leaves no copy. */
-async function copySession(session: Session, copy: string, { paths, rest }: ArchiveOptions): Promise<void> {
+/** Copies a session by the rules of before and returns those of after it; a session forgotten meanwhile leaves no copy. */
+async function copySession(
+  session: Session,
+  copy: string,
+  { paths, rest, rules }: ArchiveOptions & { rules: ReturnType<typeof rulesNow> },
+): Promise<typeof rules> {
   const { file, size, modifiedAt, agent, id, parentId } = session;
-  const now = currentPaths(paths);
-  const rules = readRules(now);
-  const note = { size, modified: modifiedAt, rules: rulesVersion(now) };
+  const { version } = rules;
+  if (!isVisible(session, rules)) return rules;
+  const note = { size, modified: modifiedAt, rules: version };
   const about = shownNote({ agent, id, parent: parentId, place: file }, rules);
   const options = { rules, note, about, modifiedAt, durable: false, rest };
-  if (!isStillVisible(session, paths)) return;
   try {
     for (const output of hostOutputs(session)) {
       const place = outputPlace(copy, fileStem(basename(output)));
-      if (readNote(place)?.rules !== note.rules) await writeOutput(output, place, { ...options, about: {} });
+      if (readNote(place)?.rules !== version) await writeOutput(output, place, { ...options, about: {} });
     }
-    if ((await writeCopy(file, copy, options)) === undefined) return;
+    if ((await writeCopy(file, copy, options)) === undefined) return rules;
   } catch {
-    return; // gone since it was listed, or not ours to read
+    return rules; // gone since it was listed, or not ours to read
   }
-  if (rulesVersion(currentPaths(paths)) !== note.rules || !isStillVisible(session, paths)) removeCopy(copy);
+  const now = rulesNow(paths);
+  if (now.version !== version || !isVisible(session, now)) removeCopy(copy);
+  return now;
 }
 
 /** Returns the long outputs that a host keeps beside a transcript, which its clean-up may delete before that. */

@@ -17,7 +17,7 @@ import { tryHead } from "../transcripts/head.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import { isForgottenWhole } from "../transcripts/transcript.ts";
 import { archivedTranscripts, findTranscripts } from "./found.ts";
-import { currentExclusion } from "./gate.ts";
+import { currentExclusion, type Exclusion } from "./gate.ts";
 import { compareAge, newestFirst } from "./newest-first.ts";
 import { hasSubagentId, idInName, listDirectories, type TranscriptFile } from "./places.ts";
 import {
@@ -65,7 +65,8 @@ export function listSessions(paths: PathsWithRules, options: ListOptions = {}): 
 export function byLastRow(paths: PathsWithRules, options: ListOptions = {}): Generator<Session, undefined> {
   const isOfProject = projectFilter(options, paths);
   const copies = Map.groupBy(listFiles(paths, options), ({ session }) => sessionKey(session));
-  const mayRead = options.excluded ? () => true : visibilityTest(paths);
+  const rules = options.excluded ? undefined : currentExclusion(paths);
+  const mayRead = (session: Session) => !rules || isVisible(session, rules);
   const read = (files: readonly ListedFile[]) => {
     const wanted = files.filter(({ session }) => isOfProject(session));
     const sessions = wanted.map(({ session, stat }) => dated(session, stat));
@@ -145,12 +146,13 @@ export function visibleSessionAt(file: string, paths: PathsWithRules): Session |
 
 /** Returns the sessions that may be read at this moment: a run may have waited for whoever was excluding something. */
 export function visibleAmong(sessions: readonly Session[], paths: PathsWithRules): Session[] {
-  return sessions.filter(visibilityTest(paths));
+  const rules = currentExclusion(paths);
+  return sessions.filter((session) => isVisible(session, rules));
 }
 
-function visibilityTest(paths: PathsWithRules): (session: Session) => boolean {
-  const rules = currentExclusion(paths);
-  return (session) => rules.admits(session) && !isCopy(session.file, rules);
+/** Returns whether a session may be read by these rules. */
+export function isVisible(session: Session, rules: Exclusion): boolean {
+  return rules.admits(session) && !isCopy(session.file, rules);
 }
 
 /** Returns whether a transcript is a copy of forgotten sessions. */
@@ -164,7 +166,7 @@ function isCopy(file: string, rules: Rules): boolean {
 
 /** Returns whether a session may still be read: one may have waited for whoever was forgetting it. */
 export function isStillVisible(session: Session, paths: PathsWithRules): boolean {
-  return visibleAmong([session], paths).length > 0;
+  return isVisible(session, currentExclusion(paths));
 }
 
 /** Returns the files that are not transcripts as sessions of unknown kind. */
