@@ -153,7 +153,6 @@ test("another program's database that is held is not waited for, named, and read
 
 test("a run is stopped within a session, and the next one goes on", async () => {
   using home = temporaryHome();
-  // each a text of its own: of one that was seen before nothing is to be done again
   const printed = Array.from({ length: 2000 }, (_, i) => `lantern ${i} words go by, password=abcDEF123 `);
   writePrinted(home, ...printed.map((line) => line.repeat(50)));
   const child = Bun.spawn([...starting("embed"), "--json"], {

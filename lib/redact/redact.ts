@@ -56,11 +56,17 @@ export function redactor(extra: readonly string[]): Redactor {
       });
     }
   });
-  const harmless = new Set<string>(); // the parts of a row, and rows, repeat each other
+  return (value, taken) =>
+    mapTexts(value, (text) => patterns.reduce(replaceOutsideMarkers, redact(text, taken)));
+}
+
+/** Returns a redactor that looks once at harmless texts which come again, for rows whose every text is redacted. */
+export function remembering(clean: Redactor): Redactor {
+  const harmless = new Set<string>();
   let characters = 0;
   const redactText = (text: string, taken?: Taken) => {
     if (harmless.has(text)) return text;
-    const now = patterns.reduce(replaceOutsideMarkers, redact(text, taken));
+    const now = clean(text, taken);
     if (now !== text) return now;
     characters += text.length;
     if (characters <= REMEMBERED_CHARS) harmless.add(text);
