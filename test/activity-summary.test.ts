@@ -147,7 +147,7 @@ test("readUpdates() has read the newest of many sessions whenever time runs out,
 describe("the first look at a session that began before the hour", () => {
   /** What was said in two hours, with outputs of 100 KB between one row and the next. */
   function talk(last: Row[]): Row[] {
-    const before = [9000, 8000, 7000, 5000].flatMap((ago) => [
+    const before = [9000, 8500, 8000, 7500, 7000, 6500, 6000, 5000].flatMap((ago) => [
       ...turn(home, ago),
       claudeState("mode", { note: "z".repeat(100_000) }),
     ]);
@@ -165,10 +165,20 @@ describe("the first look at a session that began before the hour", () => {
     expect(look(home).text).toBe(lines(`- ${NAME} (5m ago, 1 message) -> "On the floe."`));
   });
 
+  test("tells of the first row of the hour, however long", () => {
+    const begin = turn(home, 9000);
+    const long = { file_path: join(home.project, "src/long.ts"), content: "x".repeat(500_000) };
+    const tools = [{ name: "Write", input: long }];
+    const rows = [...begin, ...claudeAssistant({ at: secondsAgo(900), cwd: home.project, tools })];
+    const answer = claudeAssistant({ text: "Written.", at: secondsAgo(300), cwd: home.project });
+    writeClaude(home, { id: OTHER, rows: [...rows, ...answer] });
+    expect(look(home).text).toContain("updated src/long.ts");
+  });
+
   test("reads little beyond the hour", () => {
     const file = writeClaude(home, { id: OTHER, rows: talk(turn(home, 180)) });
     const before = reads.bytes;
     expect(look(home).text).toBe(lines(`- ${NAME} (3m ago, 2 messages): ${TURN}`));
-    expect(reads.bytes - before).toBeLessThan(statSync(file).size);
+    expect(reads.bytes - before).toBeLessThan((statSync(file).size * 2) / 3);
   });
 });

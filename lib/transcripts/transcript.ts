@@ -343,9 +343,9 @@ export function offsetSince(file: string, since: string | undefined, rules = own
   if (since === undefined || !head) return 0;
   const first = withFile(file, (descriptor, size) => {
     let [older, newer, begin]: [number, number, number | undefined] = [0, size, undefined];
-    const rowFrom = (from: number, oldest = "") => {
+    const rowFrom = (from: number, { oldest = "", to = newer } = {}) => {
       // What ends with the byte before it is the rest of a line, or empty.
-      const lines = linesForward(descriptor, { from: Math.max(0, from - 1), to: newer, block: NEAR_BYTES });
+      const lines = linesForward(descriptor, { from: Math.max(0, from - 1), to, block: NEAR_BYTES });
       for (const { bytes, offset } of lines.drop(from > 0 ? 1 : 0))
         for (const record of parseLine(bytes).records) {
           const at = rowTime(record, formatOf(head));
@@ -359,7 +359,8 @@ export function offsetSince(file: string, since: string | undefined, rules = own
       if (row && row.at < since) older = row.offset;
       else [newer, begin] = [middle, row?.offset ?? begin];
     }
-    return rowFrom(older, since)?.offset ?? begin ?? older;
+    // A row that reaches beyond `newer` was not seen above.
+    return rowFrom(older, { oldest: since, to: begin ?? newer })?.offset ?? begin ?? older;
   });
   if (!keepsAnswersOut(rules)) return first;
   for (const { offset, entries } of entriesBack(file, { head, results: false, before: first })) {
