@@ -66,6 +66,10 @@ describe("copies", () => {
     const ids = ["herons", "storks"].map((topic) => uuidFrom(topic)).sort();
     const table = join(home.paths.copies, "list.db");
     expect([existsSync(table), await listed(home)]).toEqual([true, ids]);
+    const damaged = new Database(table);
+    damaged.run("UPDATE copies SET id = x'00' WHERE rowid = 1");
+    damaged.close();
+    expect(await listed(home)).toEqual(ids);
     for (const spoil of [() => writeFileSync(table, "no database at all"), () => rmSync(table)]) {
       for (const part of ["-wal", "-shm"]) rmSync(table + part, { force: true });
       spoil();

@@ -118,8 +118,8 @@ function readRows(db: SqlDatabase, { copies }: Place, isWanted: CopyTest): Known
   const known: KnownCopies = new Map();
   const wanted: SqlRow[] = [];
   for (const row of db.all("SELECT name, agent, id FROM copies")) {
-    known.set(`${copies}${sep}${row.name}`, undefined);
     if (isWanted(row as unknown as Copy)) wanted.push(row);
+    else known.set(`${copies}${sep}${row.name}`, undefined);
   }
   const rows = db.all(
     `SELECT name, agent, id, parent, source AS "from", changed, owner, machine, size, modified, rules, bytes FROM copies
