@@ -175,6 +175,14 @@ describe("the first look at a session that began before the hour", () => {
     expect(look(home).text).toContain("updated src/long.ts");
   });
 
+  test("tells of the hour, though its host wrote reports of before it late", () => {
+    const report = claudeState("progress", { timestamp: secondsAgo(5000), data: "z".repeat(500) });
+    const late = Array.from({ length: 200 }, () => report);
+    const asked = claudeUser({ text: "and now?", at: secondsAgo(60), cwd: home.project });
+    writeClaude(home, { id: OTHER, rows: [...turn(home, 9000), ...turn(home, 3000), ...late, asked] });
+    expect(look(home).text).toContain("updated src/deploy.ts, ran 1 command");
+  });
+
   test("reads little beyond the hour", () => {
     const file = writeClaude(home, { id: OTHER, rows: talk(turn(home, 180)) });
     const before = reads.bytes;

@@ -7,9 +7,16 @@
 
 import type { JsonRecord } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
-import { type Head, type RawEntry, type Results, rowTime, wholeEntry } from "../hosts/format.ts";
+import { type Head, type RawEntry, type Results, readBareEntry, wholeEntry } from "../hosts/format.ts";
 import { formatOf } from "../hosts/hosts.ts";
-import { closeTranscript, linesForward, openTranscript, parseLine, withFile } from "../hosts/lines.ts";
+import {
+  closeTranscript,
+  linesForward,
+  openTranscript,
+  parseLine,
+  recordsAfter,
+  withFile,
+} from "../hosts/lines.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import type { Cursor, Entry, Row } from "../hosts/session.ts";
 import { isChange } from "../hosts/tool-call.ts";
@@ -342,14 +349,17 @@ export function offsetSince(file: string, since: string | undefined, rules = own
   const head = since === undefined ? undefined : readHead(file);
   if (since === undefined || !head) return 0;
   const first = withFile(file, (descriptor, size) => {
+    const later = recordsAfter(descriptor);
     let [older, newer, begin]: [number, number, number | undefined] = [0, size, undefined];
     const rowFrom = (from: number, { oldest = "", to = newer } = {}) => {
       // What ends with the byte before it is the rest of a line, or empty.
       const lines = linesForward(descriptor, { from: Math.max(0, from - 1), to, block: NEAR_BYTES });
-      for (const { bytes, offset } of lines.drop(from > 0 ? 1 : 0))
+      for (const { bytes, offset, end } of lines.drop(from > 0 ? 1 : 0))
         for (const record of parseLine(bytes).records) {
-          const at = rowTime(record, formatOf(head));
-          if (at !== undefined && at >= oldest) return { offset, at };
+          // Reports on a turn may be written after it, dated as they were made.
+          const place = { line: 0, nth: 0, offset, end };
+          const [row] = readBareEntry(formatOf(head), record, place, { head, later });
+          if (row?.at !== undefined && row.at >= oldest) return { offset, at: row.at };
         }
       return undefined;
     };
