@@ -123,9 +123,11 @@ function insertChunk(
     embedding: paid?.embedding ?? null,
   };
   const names = Object.keys(columns);
-  const sql = `INSERT INTO chunks (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})`;
-  return store.run(sql, ...Object.values(columns)).lastId;
+  insertSql ??= `INSERT INTO chunks (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})`;
+  return store.run(insertSql, ...Object.values(columns)).lastId;
 }
+
+let insertSql: string | undefined;
 
 export function countChunks(db: Store, session: number): number {
   const row = db.get("SELECT count(*) AS n FROM chunks WHERE session = ?", session);

@@ -200,7 +200,8 @@ function redactCall({ json, kind, name, target, paths, input }: ToolCall, redact
   const secrets = new Map<string, string>();
   if (json !== undefined) redact(json, (value, kind) => secrets.set(value, kind));
   // what its name makes a secret is one in the text without the name
-  return { kind, ...replaceValues(redact({ name, target, paths, input }), secrets) };
+  const clean = <T>(value: T) => replaceValues(redact(value), secrets);
+  return { kind, name: clean(name), target: clean(target), paths: clean(paths), input: clean(input) };
 }
 
 /** The most commands that are held until their output comes. */
