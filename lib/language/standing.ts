@@ -124,6 +124,8 @@ const FRAMED = matchBeginning(({ frame, order }) => {
   const within = `(?:${order})[^;:]{0,200}[,\\s]+(?:${frame})(?![\\p{L}:])`;
   return `(?:[^,;:?]{3,80}, )?(?:${frame})${end}[,、，:]?\\s*${POLITE}(?:${order})|${within}`;
 });
+/** A first look: most sentences hold none of them, wherever. */
+const FRAMES = new RegExp(LANGUAGES.map(({ frame }) => frame).join("|"), "iu");
 const ALWAYS = matchBeginning(({ always }) => always);
 const OPENS = `(?:${LEAD}${NEVER}|${LANGUAGES.map(({ frame }) => frame).join("|")})(?!\\p{L})`;
 /** Lines of an opening that go on in the next one: whatever that is, or if it is a few words. */
@@ -185,8 +187,8 @@ export function standingSentences(message: string): string[] {
   const own = announced === -1 ? lines : lines.slice(0, announced);
   const said = sentences(unbroken(own).join("\n"));
   // an order on things in general may be a part of the task that stands beside it
-  const isRules = said.every((sentence) => laysDown(sentence, ALWAYS_OF.principle));
-  return isRules ? said : said.filter((sentence) => laysDown(sentence));
+  const ruling = said.filter((sentence) => laysDown(sentence, ALWAYS_OF.principle));
+  return ruling.length === said.length ? said : ruling.filter((sentence) => laysDown(sentence));
 }
 
 /** Joins the lines of an opening that goes on behind a line's end. */
@@ -226,7 +228,7 @@ function laysDown(sentence: string, form = ALWAYS): boolean {
     .replace(/\s+/g, " ")
     .replace(/^[\s,:]+|\s(?=[,.!])|[.!\s]+$/g, "");
   const isOpened =
-    FRAMED.test(own) ||
+    (FRAMES.test(own) && FRAMED.test(own)) ||
     ALWAYS.test(own) ||
     form.test(own) ||
     (OF_THE_WORK.test(own) && ALWAYS_OF.work.test(own)) ||
