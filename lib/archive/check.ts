@@ -13,7 +13,7 @@ export function* checkArchive(paths: PathsWithRules, settings: Settings): Genera
   if (paths.transcripts.length > 0) return;
   keepCopyList(paths);
   const { copies, bytes, alone, aloneBytes, others, otherBytes } = describeArchive(paths);
-  for (const name of storedNames(paths.copies)) {
+  for (const name of storedNames(paths.copies).sort()) {
     const why = whyUnreadable(join(paths.copies, name));
     if (why) yield warning(why.message, why.hint ?? "delete it");
   }
