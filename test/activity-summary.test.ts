@@ -183,6 +183,14 @@ describe("the first look at a session that began before the hour", () => {
     expect(look(home).text).toContain("updated src/deploy.ts, ran 1 command");
   });
 
+  test("tells of an edit at its begin, though a row of just before is written after it", () => {
+    const said = (text: string, ago: number) => claudeUser({ text, at: secondsAgo(ago), cwd: home.project });
+    const between = claudeState("mode", { note: "z".repeat(100_000) });
+    const rows = [...turn(home, 3590), between, said("go on", 3610), said("and now?", 60)];
+    writeClaude(home, { id: OTHER, rows });
+    expect(look(home).text).toContain("updated src/deploy.ts");
+  });
+
   test("reads little beyond the hour", () => {
     const file = writeClaude(home, { id: OTHER, rows: talk(turn(home, 180)) });
     const before = reads.bytes;

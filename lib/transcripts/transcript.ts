@@ -340,14 +340,17 @@ function* upTo(
 const NEAR_BYTES = 16 * 1024;
 /** A prompt that keeps its answer out is looked for this far before it: that of a long one lies too far away. */
 const PROMPT_BYTES = 256 * 1024;
+/** Rows that are written side by side are out of order by seconds. */
+const OUT_OF_ORDER_MS = 60_000;
 
 /**
- * Returns the start of the first row that is not older than an ISO time, or of a prompt before it where rules may keep that out
- * with its answer. Rows are taken to be in order of time.
+ * Returns the start of a row that precedes every row newer than an ISO time, or of a prompt before it where rules may keep that
+ * out with its answer. Rows are taken to be in order of time, but for a minute.
  */
-export function offsetSince(file: string, since: string | undefined, rules = ownRules()): number {
-  const head = since === undefined ? undefined : readHead(file);
-  if (since === undefined || !head) return 0;
+export function offsetSince(file: string, newerThan: string | undefined, rules = ownRules()): number {
+  const head = newerThan === undefined ? undefined : readHead(file);
+  if (newerThan === undefined || !head) return 0;
+  const since = new Date(Date.parse(newerThan) - OUT_OF_ORDER_MS).toISOString();
   const first = withFile(file, (descriptor, size) => {
     const later = recordsAfter(descriptor);
     let [older, newer, begin]: [number, number, number | undefined] = [0, size, undefined];
