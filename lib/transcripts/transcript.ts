@@ -70,7 +70,7 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
     const head = options.head ?? headIn(file, descriptor);
     if (!head) return;
     const { offset } = progress;
-    const before = () => partsBefore(file, { head, before: offset });
+    const before = () => (offset > 0 ? partsBefore(file, { head, before: offset }) : []);
     const take = taking(file, { ...options, head, before });
     const lines = linesWithEntries(file, descriptor, { head, results: results !== false, from: progress });
     for (const { entries, records, damaged, terminated, count, end } of lines) {
