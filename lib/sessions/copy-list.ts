@@ -63,9 +63,7 @@ type CopyTest = (session: Pick<Copy, "agent" | "id">) => boolean;
 /** Returns the copies in the folder of copies that pass a test, by their paths without the suffix. */
 export function listCopies(paths: Place, isWanted: CopyTest = () => true): Copies {
   const known = readTable(paths, (db) => readRows(db, paths, isWanted));
-  const copies = new Map([...readFolder(paths, known), ...unwritten]);
-  for (const [file, copy] of copies) if (!isWanted(copy)) copies.delete(file);
-  return copies;
+  return new Map([...readFolder(paths, known), ...unwritten].filter(([, copy]) => isWanted(copy)));
 }
 
 /** Returns the copies of own sessions that pass a test. */
@@ -113,7 +111,7 @@ function toCopy(file: string, note: JsonRecord): Copy | undefined {
   };
 }
 
-/** Reads the rows of the copies that pass a test: of thousands a search wants none, and most of a row's cost are its columns. */
+/** Reads the rows of the copies that pass a test: of thousands a search wants none, and the columns are what a row costs. */
 function readRows(db: SqlDatabase, { copies }: Place, isWanted: CopyTest): KnownCopies {
   const known: KnownCopies = new Map();
   const wanted: SqlRow[] = [];

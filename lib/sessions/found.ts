@@ -65,10 +65,11 @@ function copiesAlone(
   { found, options }: { found: readonly TranscriptFile[]; options: FindOptions },
 ): TranscriptFile[] {
   const { agent, subagents } = options;
-  const there = new Set(found.map(({ agent, id, file }) => `${agent}:${id ?? basename(file, ".jsonl")}`));
+  const key = (agent?: string, id?: string) => `${agent}:${id}`;
+  const there = new Set(found.map(({ agent, id, file }) => key(agent, id ?? basename(file, ".jsonl"))));
   const copies = archivedTranscripts(
     paths,
-    (copy) => (agent === undefined || copy.agent === agent) && !there.has(`${copy.agent}:${copy.id}`),
+    (copy) => (agent === undefined || copy.agent === agent) && !there.has(key(copy.agent, copy.id)),
   );
   return copies.filter((copy) => subagents || !copy.subagent);
 }
