@@ -15,7 +15,7 @@ import {
   parseLine,
   recordsAfter,
 } from "../hosts/lines.ts";
-import { remembering } from "../redact/redact.ts";
+import { lookingOnce } from "../redact/redact.ts";
 import { recordTest } from "../transcripts/forgotten.ts";
 import { headIn } from "../transcripts/head.ts";
 import type { Rules } from "../transcripts/rules.ts";
@@ -145,7 +145,7 @@ interface Copying extends Required<Pick<EntryOptions, "head">> {
 
 /** Yields the lines of an open transcript, each with the copies of its rows. */
 export function* copiedLines(descriptor: number, { source, ...given }: Copying & { source: string }) {
-  const copying = { ...given, rules: { ...given.rules, clean: remembering(given.rules.clean) } };
+  const copying = { ...given, rules: { ...given.rules, clean: lookingOnce(given.rules.clean) } };
   const copied = rowCopier(secretsIn(source, copying), { ...copying, later: recordsAfter(descriptor) });
   for (const { bytes, offset, end, terminated, count } of linesForward(descriptor)) {
     const { records, damaged } = parseLine(bytes);

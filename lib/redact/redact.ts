@@ -61,7 +61,7 @@ export function redactor(extra: readonly string[]): Redactor {
 }
 
 /** Returns a redactor that looks once at harmless texts which come again, for rows whose every text is redacted. */
-export function remembering(clean: Redactor): Redactor {
+export function lookingOnce(clean: Redactor): Redactor {
   const harmless = new Set<string>();
   let characters = 0;
   const redactText = (text: string, taken?: Taken) => {
