@@ -124,10 +124,11 @@ const FRAMED = matchBeginning(({ frame, order }) => {
   const within = `(?:${order})[^;:]{0,200}[,\\s]+(?:${frame})(?![\\p{L}:])`;
   return `(?:[^,;:?]{3,80}, )?(?:${frame})${end}[,、，:]?\\s*${POLITE}(?:${order})|${within}`;
 });
+const ANY_FRAME = LANGUAGES.map(({ frame }) => frame).join("|");
 /** A first look: most sentences hold none of them, wherever. */
-const FRAMES = new RegExp(LANGUAGES.map(({ frame }) => frame).join("|"), "iu");
+const FRAMES = new RegExp(ANY_FRAME, "iu");
 const ALWAYS = matchBeginning(({ always }) => always);
-const OPENS = `(?:${LEAD}${NEVER}|${LANGUAGES.map(({ frame }) => frame).join("|")})(?!\\p{L})`;
+const OPENS = `(?:${LEAD}${NEVER}|${ANY_FRAME})(?!\\p{L})`;
 /** Lines of an opening that go on in the next one: whatever that is, or if it is a few words. */
 const BROKEN = {
   anyhow: matchStart(
