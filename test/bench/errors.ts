@@ -7,10 +7,8 @@ import { shortId } from "../../lib/base/text.ts";
 import { resolvePaths } from "../../lib/config/config.ts";
 import { errorHistory } from "../../lib/history/errors.ts";
 import { printDone } from "../../lib/history/print-done.ts";
-import { indexSessions } from "../../lib/index/indexing.ts";
-import { listSessions } from "../../lib/sessions/sessions.ts";
 import { openStore } from "../../lib/store/store.ts";
-import { settingsWith } from "../support/index.ts";
+import { indexHome } from "../support/index.ts";
 import { atLeast, type BenchRow, inTemporaryFolder } from "./measure.ts";
 
 const TRANSCRIPTS = resolve(import.meta.dir, "../../../shared/transcripts");
@@ -30,12 +28,7 @@ export async function rows(): Promise<BenchRow[]> {
   return await inTemporaryFolder(async (folder) => {
     const store = openStore(join(folder, "memory.db"));
     const paths = resolvePaths({ HOME: folder, SESSION_MEMORY_SESSIONS: TRANSCRIPTS });
-    await indexSessions({
-      store,
-      paths,
-      sessions: listSessions(paths, { subagents: true }),
-      settings: settingsWith(),
-    });
+    await indexHome({ paths }, store);
     const style = {
       maxChars: MAX_CHARS,
       nameOf: () => undefined,

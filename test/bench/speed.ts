@@ -7,10 +7,8 @@ import { Database } from "bun:sqlite";
 import { appendFileSync, mkdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { resolvePaths } from "../../lib/config/config.ts";
-import { indexSessions } from "../../lib/index/indexing.ts";
-import { listSessions } from "../../lib/sessions/sessions.ts";
 import { openStore } from "../../lib/store/store.ts";
-import { settingsWith } from "../support/index.ts";
+import { indexHome } from "../support/index.ts";
 import { seeded } from "../support/random.ts";
 import { ROOT, runCommand } from "../support/run.ts";
 import { sessionText, writeCorpus } from "./corpus.ts";
@@ -45,7 +43,7 @@ interface Command {
 }
 
 const SESSION = "00000bb7"; // the last but eight of 3,000
-const [LIGHT, WIDE] = ["8763353", "ae396cfb"];
+const [LIGHT, WIDE] = ["8763353", "ae396cfb"] as const;
 const SEARCH: Command = { name: "search", words: ["search", PHRASINGS[0] ?? ""], before: WIDE, bar: 0.65 };
 const COMMANDS: Command[] = [
   SEARCH,
@@ -62,25 +60,28 @@ export async function rows(): Promise<BenchRow[]> {
     const claude = join(folder, "claude");
     const corpus = writeCorpus(claude);
     const cold = await coldIndex(folder, { claude, corpus });
-    const some = await commandRows(folder, { corpus, commands: COMMANDS, runs: RUNS });
+    const earlier = { [LIGHT]: await checkOut(LIGHT, folder), [WIDE]: await checkOut(WIDE, folder) };
+    const some = await commandRows(folder, { corpus, earlier, commands: COMMANDS, runs: RUNS });
     rmSync(claude, { recursive: true });
     const commands: Command[] = [
       { ...SEARCH, name: "search, 20,000 sessions", bar: 0.8 },
       { name: "list, 20,000 sessions", words: ["session-reader", "--list"], before: LIGHT, bar: 1 },
     ];
-    const many = writeCorpus(claude, MANY);
-    return [...cold, ...some, ...(await commandRows(folder, { corpus: many, commands, runs: RUNS_OF_MANY }))];
+    const many = { corpus: writeCorpus(claude, MANY), earlier, commands, runs: RUNS_OF_MANY };
+    return [...cold, ...some, ...(await commandRows(folder, many))];
   });
 }
 
 interface Corpus {
   corpus: readonly string[];
+  /** The folders of earlier versions, as far as this clone has them. */
+  earlier: Readonly<Record<string, string | undefined>>;
   commands: readonly Command[];
   runs: number;
 }
 
 /** Times commands of this version and of the earlier one in turn, each with an index of its own, and measures the memory of a search. */
-async function commandRows(folder: string, { corpus, commands, runs }: Corpus): Promise<BenchRow[]> {
+async function commandRows(folder: string, { corpus, earlier, commands, runs }: Corpus): Promise<BenchRow[]> {
   const random = seeded(2);
   let grown = 0;
   const rows: BenchRow[] = [];
@@ -90,10 +91,10 @@ async function commandRows(folder: string, { corpus, commands, runs }: Corpus): 
     return (await timeProcess(bun(join(root, "scripts", `${script}.ts`), "--quiet", ...args), { env })).ms;
   };
   for (const { name, words, before, bar, isGrown } of commands) {
-    const earlier = await checkOut(before, folder);
-    if (earlier === undefined) continue;
+    const root = earlier[before];
+    if (root === undefined) continue;
     await start("now", ROOT, ["embed"]);
-    await start(before, earlier, ["embed"]);
+    await start(before, root, ["embed"]);
     const grow = () => {
       if (!isGrown) return;
       appendFileSync(
@@ -105,7 +106,7 @@ async function commandRows(folder: string, { corpus, commands, runs }: Corpus): 
       {
         before: () => {
           grow();
-          return start(before, earlier, words);
+          return start(before, root, words);
         },
         now: () => start("now", ROOT, words),
       },
@@ -142,7 +143,6 @@ async function checkOut(commit: string, folder: string): Promise<string | undefi
     return undefined;
   }
   await runCommand(["tar", "xf", archive, "-C", place]);
-  rmSync(join(place, "node_modules"), { force: true });
   symlinkSync(join(ROOT, "node_modules"), join(place, "node_modules"));
   return place;
 }
@@ -162,6 +162,7 @@ async function coldIndex(
   const detail = times(medians.ours, medians.bare);
   return [atMost("cold full-text index of 48 MB / bare loop", medians.ours / medians.bare, 2.8, { detail })];
 }
+
 /** Parses, inserts chunk rows and two FTS5 porter columns, 100 files a transaction, and nothing else. */
 function bareLoop(path: string, files: readonly string[]): number {
   removeDatabase(path);
@@ -218,12 +219,7 @@ async function fullIndex(path: string, claude: string): Promise<number> {
   const started = performance.now();
   const store = openStore(path);
   const paths = resolvePaths({ HOME: claude, CLAUDE_CONFIG_DIR: claude });
-  await indexSessions({
-    store,
-    paths,
-    sessions: listSessions(paths, { subagents: true }),
-    settings: settingsWith(),
-  });
+  await indexHome({ paths }, store);
   store.close();
   return performance.now() - started;
 }

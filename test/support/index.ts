@@ -3,7 +3,7 @@
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { defaultSettings, type Settings } from "../../lib/config/config.ts";
+import { defaultSettings, type PathsWithRules, type Settings } from "../../lib/config/config.ts";
 import type { IndexReport } from "../../lib/index/index-state.ts";
 import { type IndexOptions, indexSessions } from "../../lib/index/indexing.ts";
 import type { HitOptions } from "../../lib/search/hits.ts";
@@ -34,14 +34,14 @@ export const HITS: HitOptions = {
   explain: false,
 };
 
-/** Indexes all of a home's sessions, oldest first. */
+/** Indexes all sessions of a home, oldest first. */
 export async function indexHome(
-  home: TemporaryHome,
+  { paths }: { paths: PathsWithRules },
   store: Store,
   options: Partial<Omit<IndexOptions, "store">> = {},
 ): Promise<IndexReport> {
-  const sessions = listSessions(home.paths, { subagents: true }).reverse();
-  return await indexSessions({ store, paths: home.paths, sessions, settings: settingsWith(), ...options });
+  const sessions = listSessions(paths, { subagents: true }).reverse();
+  return await indexSessions({ store, paths, sessions, settings: settingsWith(), ...options });
 }
 
 /** Opens a home's own index, until the home is removed at the latest. */
